@@ -1,0 +1,37 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-slow check format bench clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+setup: $(READY) ## create .venv and install the package with its pinned dependencies
+
+test: $(READY) ## run the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY) ## run the long tests too
+	$(BIN)/python -m pytest
+
+check: $(READY) ## lint, format check, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## fix formatting and simple lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## measure speed and memory side by side; writes bench/results/
+	$(BIN)/python -m bench
+
+clean: ## remove the environment and caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build *.egg-info

@@ -1,0 +1,1 @@
+"""Where evaluations run: job submission, cluster files and local services."""

@@ -1,0 +1,40 @@
+"""Keep `import torchvision` working when its compiled extension does not match this machine's torch.
+
+lpips, clean-fid, transformers and diffusers import torchvision for Python code alone. A CUDA build of torchvision
+beside a CPU build of torch cannot load its extension, and the import then fails on two operator schemas that nothing
+here calls. It lives in the lowest layer because every layer above imports one of those libraries.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import torch
+
+_SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+_library: torch.library.Library | None = None
+
+
+def ensure_torchvision_imports() -> bool:
+    """Define the missing schemas if torchvision's own extension cannot load; return whether they were defined."""
+    global _library
+    if _library is not None:
+        return True
+    if hasattr(torch.ops.torchvision, "nms"):
+        return False
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or spec.origin is None:
+        return False
+    if any(_loads(path) for path in Path(spec.origin).parent.glob("_C*.so")):
+        return False
+    _library = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        _library.define(name + _SCHEMA)
+    return True
+
+
+def _loads(extension: Path) -> bool:
+    try:
+        torch.ops.load_library(str(extension))
+    except (ImportError, OSError):
+        return False
+    return True
