@@ -1,0 +1,44 @@
+"""RAdam and Adam with one learning rate per row; torch's take a single one for the whole tensor."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+OptimizerName = Literal["radam", "adam"]
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+RHO_INFINITY = 2 / (1 - BETA_2) - 1
+
+
+class RowOptimizer:
+    """Moments of a (B, ...) variable; the update is element-wise, so rows never meet."""
+
+    def __init__(self, name: OptimizerName, like: Tensor):
+        self.rectified = name == "radam"
+        self.count = 0
+        self.mean = torch.zeros_like(like)
+        self.square = torch.zeros_like(like)
+
+    def update_(self, variable: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
+        """One step on `variable` in place; `rate` broadcasts over it, e.g. (B, 1, 1)."""
+        self.count += 1
+        self.mean.lerp_(gradient, 1 - BETA_1)
+        self.square.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
+        rate = rate / (1 - BETA_1**self.count)
+        trust = rectification(self.count) if self.rectified else 1.0
+        if trust is None:
+            return variable.sub_(self.mean * rate)
+        rate = rate * (trust * math.sqrt(1 - BETA_2**self.count))
+        return variable.sub_((self.square.sqrt().add_(EPSILON)).reciprocal_().mul_(self.mean).mul_(rate))
+
+
+def rectification(count: int) -> float | None:
+    """RAdam's variance rectification at step `count`; None while the variance is intractable (plain momentum)."""
+    decay = BETA_2**count
+    rho = RHO_INFINITY - 2 * count * decay / (1 - decay)
+    if rho <= 5:
+        return None
+    infinite = (RHO_INFINITY - 4) * (RHO_INFINITY - 2) / RHO_INFINITY
+    return math.sqrt((rho - 4) * (rho - 2) / rho / infinite)

@@ -1,0 +1,70 @@
+"""Find a prior by name, folder or hub id, and load its components with clear errors."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, Components, VQDiffusionPrior
+from operators import InputError
+
+NAMED_PRIORS = {"ithq": "microsoft/vq-diffusion-ithq"}
+"""Short names of known priors."""
+
+DTYPES = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float64": torch.float64,
+}
+
+
+def load_prior(
+    source: str | Path,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: str = "float32",
+    channels_last: bool = False,
+    compile_networks: bool = False,
+) -> VQDiffusionPrior:
+    """A frozen prior from a name (`ithq`), a folder in diffusers' layout or a hub id."""
+    if dtype not in DTYPES:
+        raise InputError(f"dtype: {dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
+    device = torch.device(device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device: {str(device)!r} was asked for, but torch sees no CUDA device; use 'cpu'.")
+    components = _load_components(NAMED_PRIORS.get(str(source), str(source)))
+    return VQDiffusionPrior(
+        components,
+        device=device,
+        dtype=DTYPES[dtype],
+        channels_last=channels_last,
+        compile_networks=compile_networks,
+    )
+
+
+def _load_components(source: str) -> Components:
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        for name in COMPONENT_CLASSES:
+            if not (folder / name).is_dir():
+                raise InputError(
+                    f"prior: {source!r} has no folder {name!r}; it must hold {', '.join(COMPONENT_CLASSES)}."
+                )
+    elif source.startswith((".", "/", "~")) or source.count("/") != 1:
+        raise InputError(
+            f"prior: {source!r} is neither a folder here, a known name ({', '.join(NAMED_PRIORS)}) nor a hub id like "
+            "'microsoft/vq-diffusion-ithq'."
+        )
+    return Components(**{name: _load_component(source, name) for name in COMPONENT_CLASSES})
+
+
+def _load_component(source: str, name: str) -> Any:
+    loader = COMPONENT_CLASSES[name].from_pretrained
+    try:
+        return loader(str(Path(source).expanduser()) if Path(source).expanduser().is_dir() else source, subfolder=name)
+    except InputError:
+        raise
+    except Exception as error:  # every loader below has its own zoo of exceptions for a damaged or missing file
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"prior: component {name!r} of {source!r} cannot be loaded ({reason}).") from error

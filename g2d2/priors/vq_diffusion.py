@@ -1,0 +1,177 @@
+"""VQ-Diffusion priors in diffusers' folder layout, loaded component by component."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from diffusers import Transformer2DModel, VQDiffusionScheduler, VQModel
+from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import (
+    LearnedClassifierFreeSamplingEmbeddings,
+)
+from torch import Tensor, nn
+from transformers import CLIPTextModel, CLIPTokenizer
+
+from g2d2.priors.base import Condition
+from g2d2.sampling import LOG_FLOOR, truncate_top_p
+from g2d2.schedule import NoiseSchedule, vq_diffusion_schedule
+from operators import InputError
+
+
+@dataclass
+class Components:
+    """The parts of a VQ-Diffusion pipeline, under the names of their folders."""
+
+    vqvae: Any
+    transformer: Any
+    scheduler: Any
+    text_encoder: Any
+    tokenizer: Any
+    learned_classifier_free_sampling_embeddings: Any
+
+
+COMPONENT_CLASSES: dict[str, Any] = {
+    "vqvae": VQModel,
+    "transformer": Transformer2DModel,
+    "scheduler": VQDiffusionScheduler,
+    "text_encoder": CLIPTextModel,
+    "tokenizer": CLIPTokenizer,
+    "learned_classifier_free_sampling_embeddings": LearnedClassifierFreeSamplingEmbeddings,
+}
+
+
+class VQDiffusionPrior:
+    """A frozen VQ-Diffusion model; the solver's arithmetic stays in float32 (float64 for float64 networks)."""
+
+    def __init__(
+        self,
+        components: Components,
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        channels_last: bool = False,
+        compile_networks: bool = False,
+    ):
+        check_components(components)
+        self.device = torch.device(device)
+        self.network_dtype = dtype
+        self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
+        self.components = components
+        for part in (components.vqvae, components.transformer, components.text_encoder, self._learned):
+            # diffusers' own `to` logs a warning for every component, whatever the dtype
+            nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
+        if channels_last:
+            components.vqvae.to(memory_format=torch.channels_last)
+        self._memory_format = torch.channels_last if channels_last else torch.contiguous_format
+        wrap: Callable[[Any], Any] = torch.compile if compile_networks else (lambda function: function)
+        self._decode = wrap(self._run_decoder)
+        self._denoise = wrap(self._run_transformer)
+        self._prompts: dict[str, Tensor] = {}
+
+    @property
+    def _learned(self) -> nn.Module:
+        return self.components.learned_classifier_free_sampling_embeddings  # type: ignore[no-any-return]
+
+    @property
+    def codebook(self) -> Tensor:
+        return self.components.vqvae.quantize.embedding.weight  # type: ignore[no-any-return]
+
+    @property
+    def schedule(self) -> NoiseSchedule:
+        return vq_diffusion_schedule(self.components.scheduler.config)
+
+    @property
+    def token_grid(self) -> tuple[int, int]:
+        return self.components.transformer.height, self.components.transformer.width
+
+    @property
+    def num_tokens(self) -> int:
+        height, width = self.token_grid
+        return height * width
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        config = self.components.vqvae.config
+        scale = 2 ** (len(config.block_out_channels) - 1)
+        height, width = self.token_grid
+        return config.out_channels, height * scale, width * scale
+
+    def encode_prompts(self, prompts: Sequence[str], guidance: Sequence[float]) -> Condition:
+        """Each distinct prompt runs through the text encoder once in the prior's life."""
+        needed = {text for text, scale in zip(prompts, guidance, strict=True) if scale != 0}
+        new = sorted(needed - self._prompts.keys())
+        if new:
+            self._prompts.update(zip(new, self._encode_texts(new), strict=True))
+        blank = self._unconditional()[0]
+        rows = [self._prompts[text] if scale != 0 else blank for text, scale in zip(prompts, guidance, strict=True)]
+        return Condition(torch.stack(rows), torch.tensor(guidance, dtype=self.dtype))
+
+    @torch.no_grad()
+    def _encode_texts(self, texts: list[str]) -> Tensor:
+        tokenizer = self.components.tokenizer
+        limit = tokenizer.model_max_length
+        for text, ids in zip(texts, tokenizer(texts).input_ids, strict=True):
+            if len(ids) > limit:
+                raise InputError(f"prompt: {text[:60]!r} has {len(ids)} tokens; this prior's tokenizer allows {limit}.")
+        ids = tokenizer(texts, padding="max_length", max_length=limit, return_tensors="pt").input_ids
+        hidden = self.components.text_encoder(ids.to(self.device))[0]
+        states: Tensor = hidden / hidden.norm(dim=-1, keepdim=True)  # VQ-Diffusion was trained on normalised states
+        return states
+
+    @torch.no_grad()
+    def _unconditional(self) -> Tensor:
+        """(1, L, C)"""
+        if self._learned.learnable:
+            return self._learned.embeddings.unsqueeze(0)  # type: ignore[operator, union-attr, return-value]
+        return self._encode_texts([""])
+
+    @torch.no_grad()
+    def log_probs(self, z_t: Tensor, t: int, condition: Condition, top_p: float = 1.0) -> Tensor:
+        """log p(z_0 | z_t) with guidance; a row at s = 1 or s = 0 costs one pass instead of two. (B, K, D)"""
+        scale = condition.guidance
+        with_prompt = (scale != 0).nonzero().flatten()
+        without = (scale != 1).nonzero().flatten()
+        states = torch.cat(
+            [
+                condition.embeddings[with_prompt.to(self.device)],
+                self._unconditional().to(condition.embeddings).expand(len(without), -1, -1),
+            ]
+        )
+        tokens = z_t[torch.cat([with_prompt, without]).to(self.device)]
+        output = self._denoise(tokens, states, torch.tensor(t - 1, device=self.device)).to(self.dtype)
+        guided = torch.zeros((len(z_t), *output.shape[1:]), dtype=output.dtype, device=output.device)
+        weights = torch.cat([scale[with_prompt], 1 - scale[without]]).to(guided).view(-1, 1, 1)
+        guided.index_add_(0, torch.cat([with_prompt, without]).to(self.device), output * weights)
+        guided = truncate_top_p(guided.log_softmax(dim=1), top_p)
+        return guided.clamp(min=LOG_FLOOR)
+
+    def _run_transformer(self, tokens: Tensor, states: Tensor, timestep: Tensor) -> Tensor:
+        return self.components.transformer(tokens, states, timestep, return_dict=False)[0]  # type: ignore[no-any-return]
+
+    def decode(self, embeddings: Tensor) -> Tensor:
+        grid = embeddings.reshape(*embeddings.shape[:2], *self.token_grid).to(self.network_dtype)  # (B, C, h, w)
+        return self._decode(grid.contiguous(memory_format=self._memory_format)).to(self.dtype)  # type: ignore[no-any-return]
+
+    def _run_decoder(self, grid: Tensor) -> Tensor:
+        return self.components.vqvae.decode(grid, force_not_quantize=True, return_dict=False)[0]  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def encode(self, images: Tensor) -> Tensor:
+        vqvae = self.components.vqvae
+        latents = vqvae.encode(images.to(self.device, self.network_dtype)).latents
+        return vqvae.quantize(latents)[2][2].view(len(images), -1)  # type: ignore[no-any-return]
+
+
+def check_components(parts: Components) -> None:
+    """The parts must speak of the same codes, tokens and text states."""
+    codes = parts.vqvae.config.num_vq_embeddings
+    classes = {
+        "transformer.num_vector_embeds": parts.transformer.config.num_vector_embeds,
+        "scheduler.num_vec_classes": parts.scheduler.config.num_vec_classes,
+    }
+    for field, value in classes.items():
+        if value != codes + 1:
+            raise InputError(f"{field}: {value} does not fit the codebook of {codes} codes; it must be {codes + 1}.")
+    width, expected = parts.text_encoder.config.hidden_size, parts.transformer.config.cross_attention_dim
+    if width != expected:
+        raise InputError(f"text_encoder.hidden_size: {width} does not fit transformer.cross_attention_dim {expected}.")

@@ -1,0 +1,64 @@
+"""Random numbers that belong to a row: a pure function of (seed, stream, step, iteration, position).
+
+Torch's generators are sequential: one draw more and every later draw changes, and a CUDA generator's output depends
+on the launch grid and so on the GPU model. Here each number is a hash of its own coordinates. A row draws the same
+numbers alone or in any batch, in any order, on any device, and nothing that is recorded on the way can disturb it.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+_MULTIPLIERS = (0x7FEB352D, 0x846CA68B)  # of Wellons' 32-bit mixer "lowbias32"
+
+
+def row_key(seed: int, stream: str, step: int = 0, iteration: int = 0) -> tuple[int, int]:
+    """Two signed 32-bit words that key one row's block of numbers."""
+    text = f"{seed}/{stream}/{step}/{iteration}".encode()
+    digest = blake2b(text, digest_size=8).digest()
+    return tuple(int.from_bytes(half, "little", signed=True) for half in (digest[:4], digest[4:]))  # type: ignore[return-value]
+
+
+class RowRandom:
+    """The draws of a batch, each row from its own seed."""
+
+    def __init__(self, seeds: Sequence[int], device: torch.device | str, dtype: torch.dtype = torch.float32):
+        self.seeds = [int(seed) for seed in seeds]
+        self.device = torch.device(device)
+        self.dtype = dtype
+        self._counters: dict[int, Tensor] = {}
+
+    def uniform(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
+        """Numbers in (0, 1), shape (B, *shape)."""
+        keys = torch.tensor([row_key(seed, stream, step, iteration) for seed in self.seeds], dtype=torch.int32)
+        low, high = keys.to(self.device).view(-1, 2, 1).unbind(1)  # (B, 1) each
+        size = int(torch.Size(shape).numel())
+        bits = _mix(self._counter(size) ^ low)  # (B, size)
+        bits = _mix(bits.add_(high))
+        # 31 bits, so that the smallest numbers keep float32's full relative precision.
+        unit = bits.bitwise_and_(0x7FFFFFFF).to(self.dtype).add_(0.5).mul_(2.0**-31)
+        return unit.clamp_(max=1 - 2.0**-24).view(-1, *shape)
+
+    def gumbel(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
+        """Standard Gumbel numbers, shape (B, *shape)."""
+        # A large Gumbel number comes from a small uniform one, where precision is full.
+        return self.uniform(stream, shape, step, iteration).neg_().log1p_().neg_().log_().neg_()
+
+    def _counter(self, size: int) -> Tensor:
+        if size not in self._counters:
+            self._counters[size] = torch.arange(size, dtype=torch.int32, device=self.device).unsqueeze(0)
+        return self._counters[size]
+
+
+def _mix(bits: Tensor) -> Tensor:
+    """Wellons' 32-bit integer mixer, in place; every output bit depends on every input bit."""
+    for shift, multiplier in zip((16, 15), _MULTIPLIERS, strict=True):
+        bits.bitwise_xor_(_logical_shift(bits, shift))
+        bits.mul_(multiplier if multiplier < 2**31 else multiplier - 2**32)
+    return bits.bitwise_xor_(_logical_shift(bits, 16))
+
+
+def _logical_shift(bits: Tensor, shift: int) -> Tensor:
+    return (bits >> shift).bitwise_and_((1 << (32 - shift)) - 1)

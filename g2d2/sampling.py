@@ -1,0 +1,61 @@
+"""Drawing z_s after a variational step: the one place where star and Markov differ."""
+
+import torch
+from torch import Tensor
+
+from g2d2.randomness import RowRandom
+from g2d2.schedule import NoiseSchedule
+from g2d2.settings import G2D2Settings
+from g2d2.transitions import log_markov_marginal, log_star_marginal
+
+LOG_FLOOR = -70.0
+"""Log-probability that stands for zero, as in VQ-Diffusion."""
+
+
+def truncate_top_p(log_probs: Tensor, top_p: float) -> Tensor:
+    """Keep the likeliest codes up to cumulative probability top_p (always one), floor the rest. (B, K, D)"""
+    if top_p >= 1:
+        return log_probs
+    ordered, order = log_probs.sort(dim=1, descending=True)
+    mass = ordered.exp()
+    kept = mass.cumsum(dim=1) - mass < top_p  # what lies before a code decides, so the first one always stays
+    return log_probs.masked_fill(~torch.zeros_like(kept).scatter_(1, order, kept), LOG_FLOOR)
+
+
+def draw_categorical(log_probs: Tensor, noise: Tensor) -> Tensor:
+    """One token per position by the Gumbel-max rule. (B, D)"""
+    return (log_probs + noise).argmax(dim=1)
+
+
+class TokenSampler:
+    """Draws z_s from the optimised alpha, row by row with the row's own process."""
+
+    def __init__(self, schedule: NoiseSchedule, batch: G2D2Settings, markov: list[bool], random: RowRandom):
+        self.schedule = schedule
+        self.remasking = batch.remasking
+        self.top_p = batch.top_p
+        self.random = random
+        self.any_star, self.any_markov = not all(markov), any(markov)
+        self.is_markov = torch.tensor(markov, device=random.device).unsqueeze(1)  # (B, 1)
+
+    def draw(self, log_alpha: Tensor, z_t: Tensor, s: int, t: int, step: int) -> Tensor:
+        """z_s given alpha and z_t. (B, D)"""
+        noise = self.random.gumbel("tokens", (log_alpha.shape[1] + 1, log_alpha.shape[2]), step)
+        star = self._draw_star(log_alpha, noise, s, step) if self.any_star else z_t
+        if not self.any_markov:
+            return star
+        markov = draw_categorical(log_markov_marginal(log_alpha, z_t, self.schedule, s, t), noise)
+        return torch.where(self.is_markov, markov, star)
+
+    def _draw_star(self, log_alpha: Tensor, noise: Tensor, s: int, step: int) -> Tensor:
+        log_alpha = truncate_top_p(log_alpha, self.top_p)
+        if self.remasking == "independent":
+            return draw_categorical(log_star_marginal(log_alpha, self.schedule, s), noise)
+        z_0 = draw_categorical(log_alpha, noise[:, :-1])
+        if self.remasking == "exact-count":
+            order_by = self.random.uniform("masks", (z_0.shape[1],), step)
+        else:
+            order_by = log_alpha.amax(dim=1)  # certainty of the optimised posterior
+        cumulative = self.schedule.between(0, s)
+        count = int(z_0.shape[1] * (cumulative.gamma - cumulative.beta))
+        return z_0.scatter(1, order_by.argsort(dim=1, stable=True)[:, :count], self.schedule.mask_id)

@@ -1,0 +1,87 @@
+"""What happened while solving: losses, re-masked tokens, prior samples, time and memory, per row."""
+
+import resource
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Records of a batch; the first axis of every tensor is the row."""
+
+    levels: list[int]
+    """Noise level t of every step."""
+    total: Tensor  # (B, T, iterations)
+    likelihood: Tensor  # (B, T, iterations)
+    kl: Tensor  # (B, T, iterations)
+    remasked: Tensor  # (B, T): tokens that went from a code back to the mask
+    masked: Tensor  # (B, T): tokens masked in z_t
+    prior_samples: dict[int, Tensor]
+    """Images decoded from a sample of the prior given z_t, by level t. (B, C, H, W)"""
+    seconds: float
+    """Wall-clock seconds of the whole batch."""
+    peak_bytes: int
+    """Peak device memory of the batch on CUDA; peak resident memory of the process so far on CPU."""
+
+    def row(self, index: int) -> dict[str, Any]:
+        """One row's records as NumPy arrays and numbers; seconds are the row's share of the batch."""
+        arrays: dict[str, Any] = {
+            name: getattr(self, name)[index].numpy() for name in ("total", "likelihood", "kl", "remasked", "masked")
+        }
+        arrays["levels"] = np.array(self.levels)
+        arrays["seconds"] = self.seconds / len(self.total)
+        arrays["peak_bytes"] = self.peak_bytes
+        for level, images in self.prior_samples.items():
+            arrays[f"prior_sample_{level}"] = images[index].numpy()
+        return arrays
+
+    def save_row(self, index: int, path: Path) -> None:
+        """One row as a compressed `.npz` file."""
+        np.savez_compressed(path, **self.row(index))
+
+
+@dataclass
+class Recorder:
+    """Collects records on the device without waiting for it; draws no random number."""
+
+    device: torch.device
+    losses: list[Tensor] = field(default_factory=list)  # each (3, B)
+    tokens: list[Tensor] = field(default_factory=list)  # each (2, B)
+    prior_samples: dict[int, Tensor] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+
+    def iteration(self, total: Tensor, likelihood: Tensor, kl: Tensor) -> None:
+        self.losses.append(torch.stack([total, likelihood, kl]).detach())
+
+    def step(self, z_t: Tensor, z_s: Tensor, mask_id: int) -> None:
+        masked = z_t == mask_id
+        self.tokens.append(torch.stack([(~masked & (z_s == mask_id)).sum(dim=1), masked.sum(dim=1)]))
+
+    def finish(self, levels: list[int], iterations: int) -> Trace:
+        losses = (
+            torch.stack(self.losses, dim=-1).unflatten(-1, (len(levels), iterations)).cpu()
+        )  # (3, B, T, iterations)
+        remasked, masked = torch.stack(self.tokens, dim=-1).cpu().unbind(0)
+        total, likelihood, kl = losses.unbind(0)
+        samples = {level: image.cpu() for level, image in self.prior_samples.items()}
+        seconds = time.perf_counter() - self.started
+        return Trace(levels, total, likelihood, kl, remasked, masked, samples, seconds, peak_bytes(self.device))
+
+
+def peak_bytes(device: torch.device) -> int:
+    """Peak memory so far: of the device on CUDA, of the process elsewhere."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,31 @@
+"""Denoising: y is the image plus noise."""
+
+import torch
+from torch import Tensor
+
+from operators.base import Operator, OperatorSettings, Shape
+from operators.registry import register_operator
+from operators.svd import Svd, svd_of_mask
+
+
+class IdentitySettings(OperatorSettings):
+    """The identity has nothing to set."""
+
+
+@register_operator("identity", IdentitySettings)
+class Identity(Operator):
+    """A = I."""
+
+    def __init__(self, settings: IdentitySettings, image_shape: Shape) -> None:
+        super().__init__(settings, image_shape)
+
+    def _apply_forward(self, x: Tensor) -> Tensor:
+        # A copy, as from every other operator: changing y in place must not change the image.
+        return x.clone()
+
+    def _apply_adjoint(self, y: Tensor) -> Tensor:
+        return y.clone()
+
+    def svd(self) -> Svd:
+        """Every singular value is 1."""
+        return svd_of_mask(torch.ones(1, 1, *self.image_shape[1:]))

@@ -1,0 +1,66 @@
+"""Turn what pydantic says about bad settings into one sentence a user can act on."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from operators.errors import InputError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_LONGEST_VALUE = 60
+
+
+def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None, where: str = "settings") -> Model:
+    """Build `model_class` from `values`, or raise an InputError that names the key and what is allowed."""
+    if isinstance(values, model_class):
+        return values
+    if values is not None and not isinstance(values, Mapping):
+        raise InputError(f"{where} is {shorten(values)}: it must be a mapping of setting names to values.")
+    try:
+        return model_class.model_validate(dict(values or {}))
+    except ValidationError as error:
+        raise InputError(f"{where}: {_sentence(model_class, error)}") from None
+
+
+def shorten(value: object) -> str:
+    """The value as a user would type it, cut so that a tensor cannot flood the sentence."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def _sentence(model_class: type[BaseModel], error: ValidationError) -> str:
+    problems = error.errors(include_url=False)
+    # A misspelt key also makes the real one missing: the spelling is what the user has to change.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+    more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
+    return _describe(model_class, problems[0]) + more + "."
+
+
+def _describe(model_class: type[BaseModel], problem: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"]
+    for said, meant in (("Input should", "must"), ("Value error, ", ""), ("Assertion failed, ", "")):
+        message = message.replace(said, meant)
+    message = message.replace("must be", "it must be").rstrip(".")
+    if problem["type"] == "extra_forbidden":
+        owner = _model_at(model_class, problem["loc"][:-1])
+        known = "" if owner is None else f": known settings are {', '.join(owner.model_fields) or 'none'}"
+        return f"unknown setting {key!r}{known}"
+    if problem["type"] == "missing":
+        return f"{key} is missing: it has no default and must be given"
+    if not key:
+        return message
+    return f"{key} is {shorten(problem['input'])}: {message[:1].lower()}{message[1:]}"
+
+
+def _model_at(model_class: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The nested model a location points into, where plain annotations can tell."""
+    for part in loc:
+        field = model_class.model_fields.get(str(part))
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return None
+        model_class = field.annotation
+    return model_class
