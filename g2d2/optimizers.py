@@ -30,8 +30,9 @@ class RowOptimizer:
         trust = rectification(self.count) if self.rectified else 1.0
         if trust is None:
             return variable.sub_(self.mean * rate)
-        rate = rate * (trust * math.sqrt(1 - BETA_2**self.count))
-        return variable.sub_((self.square.sqrt().add_(EPSILON)).reciprocal_().mul_(self.mean).mul_(rate))
+        unbias = math.sqrt(1 - BETA_2**self.count)
+        epsilon = EPSILON if self.rectified else EPSILON * unbias  # torch's two optimisers add it at different places
+        return variable.sub_(self.mean.div(self.square.sqrt().add_(epsilon)).mul_(rate * (trust * unbias)))
 
 
 def rectification(count: int) -> float | None:

@@ -1,0 +1,43 @@
+"""The row-wise optimisers against torch's own."""
+
+import pytest
+import torch
+
+from g2d2.optimizers import RowOptimizer, rectification
+
+TORCH = {"radam": torch.optim.RAdam, "adam": torch.optim.Adam}
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_equals_torch_when_all_rows_share_one_rate(name):
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(3, 4, 5, dtype=torch.float64, generator=generator)
+    reference = start.clone().requires_grad_()
+    theirs = TORCH[name]([reference], lr=0.7)
+    ours, variable = RowOptimizer(name, start), start.clone()
+    for _ in range(40):
+        gradient = torch.randn(3, 4, 5, dtype=torch.float64, generator=generator)
+        reference.grad = gradient.clone()
+        theirs.step()
+        ours.update_(variable, gradient, torch.tensor(0.7, dtype=torch.float64))
+        torch.testing.assert_close(variable, reference.detach(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_each_row_follows_its_own_rate(name):
+    generator = torch.Generator().manual_seed(1)
+    rates = torch.tensor([0.1, 1.0, 10.0]).view(3, 1)
+    together, alone = torch.zeros(3, 4), [torch.zeros(1, 4) for _ in range(3)]
+    batch, single = RowOptimizer(name, together), [RowOptimizer(name, row) for row in alone]
+    for _ in range(10):
+        gradient = torch.randn(3, 4, generator=generator)
+        batch.update_(together, gradient, rates)
+        for i in range(3):
+            single[i].update_(alone[i], gradient[i : i + 1], rates[i : i + 1])
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+def test_radam_is_plain_momentum_for_five_iterations():
+    assert [rectification(i) is None for i in range(1, 8)] == [True] * 5 + [False] * 2
+    assert rectification(6) == pytest.approx(0.026, abs=5e-4)
+    assert rectification(30) == pytest.approx(0.110, abs=5e-4)

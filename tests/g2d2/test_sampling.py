@@ -1,0 +1,67 @@
+"""Drawing z_s: frequencies, exact counts, confidence, truncation."""
+
+import pytest
+import torch
+
+from g2d2.randomness import RowRandom
+from g2d2.sampling import LOG_FLOOR, TokenSampler, truncate_top_p
+from g2d2.schedule import vq_diffusion_schedule
+from g2d2.settings import G2D2Settings
+
+K, D = 4, 4000
+SCHEDULE = vq_diffusion_schedule({"num_vec_classes": K + 1, "num_train_timesteps": 10})
+
+
+def sampler(markov, **changes):
+    random = RowRandom(range(len(markov)), "cpu")
+    return TokenSampler(SCHEDULE, G2D2Settings(**changes), markov, random)
+
+
+def alpha(rows=1, d=D):
+    return torch.randn(rows, K, d, generator=torch.Generator().manual_seed(0)).log_softmax(1)
+
+
+def test_star_masks_unmasked_tokens_with_gamma_bar_and_markov_never_does():
+    log_alpha, unmasked = alpha(2), torch.zeros(2, D, dtype=torch.long)
+    for s in (3, 7):
+        z = sampler([False, True]).draw(log_alpha, unmasked, s, s + 1, step=s)
+        gamma_bar = SCHEDULE.between(0, s).gamma
+        spread = 4 * (gamma_bar * (1 - gamma_bar) / D) ** 0.5
+        assert (z[0] == K).float().mean().item() == pytest.approx(gamma_bar, abs=spread)
+        assert not (z[1] == K).any()
+
+
+def test_star_draws_codes_as_alpha_says():
+    log_alpha = torch.tensor([0.1, 0.2, 0.3, 0.4]).log().view(1, K, 1).expand(1, K, D)
+    z = sampler([False]).draw(log_alpha, torch.full((1, D), K), 0, 1, step=0)
+    shares = torch.bincount(z[0], minlength=K)[:K] / D
+    torch.testing.assert_close(shares, torch.tensor([0.1, 0.2, 0.3, 0.4]), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize("remasking", ["exact-count", "posterior-confidence"])
+def test_counted_remasking_masks_an_exact_number(remasking):
+    z = sampler([False], remasking=remasking).draw(alpha(), torch.full((1, D), K), 6, 7, step=0)
+    cumulative = SCHEDULE.between(0, 6)
+    assert (z == K).sum().item() == int(D * (cumulative.gamma - cumulative.beta))
+
+
+def test_confident_tokens_stay():
+    log_alpha = alpha()
+    z = sampler([False], remasking="posterior-confidence").draw(log_alpha, torch.full((1, D), K), 6, 7, step=0)
+    certainty = log_alpha.amax(1)
+    assert certainty[z == K].max() <= certainty[z != K].min()
+
+
+def test_top_p_keeps_the_likeliest_codes_and_always_one():
+    probs = torch.tensor([0.5, 0.3, 0.15, 0.05]).log().view(1, 4, 1)
+    kept = lambda p: (truncate_top_p(probs, p) > LOG_FLOOR).flatten().tolist()  # noqa: E731
+    assert kept(1.0) == [True] * 4
+    assert kept(0.79) == [True, True, False, False]
+    assert kept(0.81) == [True, True, True, False]
+    assert kept(0.01) == [True, False, False, False]
+
+
+def test_truncated_star_never_draws_what_was_cut():
+    log_alpha = torch.tensor([0.01, 0.02, 0.07, 0.9]).log().view(1, K, 1).expand(1, K, D)
+    z = sampler([False], remasking="exact-count", top_p=0.95).draw(log_alpha, torch.full((1, D), K), 1, 2, step=0)
+    assert set(z.unique().tolist()) <= {2, 3, K}

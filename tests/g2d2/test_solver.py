@@ -1,0 +1,207 @@
+"""The loop: rows are independent, reproducible, free in every setting; recording changes nothing; bad input is named."""
+
+import pytest
+import torch
+
+from g2d2.priors import random_prior
+from g2d2.settings import solver_settings
+from g2d2.solver import solve
+from operators import InputError, build_operator, measure, stack_operators
+
+SIZE = 6
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return random_prior(dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def operator(prior):
+    return build_operator("super_resolution", {"factor": 2}, image_shape=prior.image_shape)
+
+
+@pytest.fixture(scope="module")
+def y(prior, operator):
+    truth = torch.rand(SIZE, *prior.image_shape, generator=torch.Generator().manual_seed(0)).mul(2).sub(1).double()
+    return measure(operator, truth, sigma=0.05, seeds=range(SIZE))
+
+
+SHORT = {"steps": 5, "iterations": 7}
+ROWS = [
+    solver_settings(process="star", eta_kl=0.0003, gamma=0.3, learning_rate=1.0, guidance=1.0, **SHORT),
+    solver_settings(process="markov", eta_kl=0.01, gamma=1.0, learning_rate=2.0, guidance=0.0, **SHORT),
+    solver_settings(process="star", eta_kl=0.1, gamma=0.0, lambda_kl=0.0, temperature=0.5, guidance=3.0, **SHORT),
+    solver_settings(process="markov", lambda_lr=2.0, learning_rate=0.5, temperature=2.0, **SHORT),
+    solver_settings(process="star", **SHORT),
+    solver_settings(process="markov", **SHORT),
+]
+PROMPTS = ["a", "b", "a", "c", "", "a photo"]
+SEEDS = [11, 12, 13, 14, 15, 2**50]
+
+
+@pytest.fixture(scope="module")
+def together(prior, operator, y):
+    return solve(prior, operator, y, ROWS, prompts=PROMPTS, seeds=SEEDS)
+
+
+def one(prior, operator, y, i, **more):
+    return solve(prior, operator, y[i : i + 1], [ROWS[i]], prompts=[PROMPTS[i]], seeds=[SEEDS[i]], **more)
+
+
+@pytest.mark.parametrize("i", range(SIZE))
+def test_a_row_is_the_same_alone_and_in_a_mixed_batch(prior, operator, y, together, i):
+    alone = one(prior, operator, y, i)
+    assert torch.equal(alone.tokens[0], together.tokens[i])
+    torch.testing.assert_close(alone.images[0], together.images[i], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(alone.trace.total[0], together.trace.total[i], rtol=1e-9, atol=1e-9)
+
+
+def test_a_batch_of_64_in_another_order_changes_no_row(prior, operator, y, together):
+    order = [int(i) for i in torch.randperm(64, generator=torch.Generator().manual_seed(1)) % SIZE]
+    many = solve(
+        prior, operator, y[order], [ROWS[i] for i in order], prompts=[PROMPTS[i] for i in order], seeds=[SEEDS[i] for i in order]
+    )
+    assert torch.equal(many.tokens, together.tokens[order])
+    torch.testing.assert_close(many.images, together.images[order], rtol=1e-9, atol=1e-9)
+
+
+def test_recording_changes_nothing(prior, operator, y, together):
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    recorded = solve(prior, operator, y, ROWS, prompts=PROMPTS, seeds=SEEDS, prior_samples_at=[5, 3, 1])
+    assert torch.equal(recorded.images, together.images)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert sorted(recorded.trace.prior_samples) == [1, 3, 5]
+    assert recorded.trace.prior_samples[3].shape == (SIZE, *prior.image_shape)
+
+
+def test_another_seed_gives_another_result(prior, operator, y, together):
+    other = solve(prior, operator, y, ROWS, prompts=PROMPTS, seeds=[seed + 1 for seed in SEEDS])
+    assert all(not torch.equal(other.tokens[i], together.tokens[i]) for i in range(SIZE))
+
+
+def test_trace_has_the_shape_it_promises_and_adds_up(together, tmp_path):
+    trace = together.trace
+    assert trace.total.shape == trace.likelihood.shape == trace.kl.shape == (SIZE, 5, 7)
+    assert trace.levels == [10, 8, 6, 4, 2]
+    weight = 10 ** (2.0 / 2 * (2 * 5 / 5 - 1))  # eta_KL's weight at the first step
+    expected = trace.likelihood[0, 0] + 0.0003 * weight * trace.kl[0, 0]
+    torch.testing.assert_close(trace.total[0, 0], expected)
+    assert trace.masked[:, 0].tolist() == [16] * SIZE
+    assert trace.seconds > 0
+    assert trace.peak_bytes > 0
+    trace.save_row(0, tmp_path / "row.npz")
+    assert (tmp_path / "row.npz").stat().st_size > 0
+
+
+def test_markov_rows_never_mask_again_and_star_rows_do(together):
+    markov = torch.tensor([row.process == "markov" for row in ROWS])
+    assert together.trace.remasked[markov].sum() == 0
+    assert together.trace.remasked[~markov].sum() > 0
+
+
+def test_optimisation_fits_the_measurement(prior, operator):
+    """With measurements the decoder can produce, the misfit falls far below its start."""
+    tokens = torch.randint(0, 8, (4, prior.num_tokens), generator=torch.Generator().manual_seed(3))
+    truth = prior.decode(prior.codebook[tokens].mT)
+    y = measure(operator, truth, sigma=0.0, seeds=range(4))
+    result = solve(
+        prior, operator, y, solver_settings(eta_kl=1e-5, learning_rate=20.0, guidance=1.0, steps=10, iterations=30),
+        prompts="a", seeds=range(4),
+    )
+    first, last = result.trace.likelihood[:, 0, 0], result.trace.likelihood[:, -1, -1]
+    assert (last < 0.5 * first).all(), (first, last)
+
+
+def test_gamma_one_forgets_the_previous_step(prior, operator, y):
+    """gamma is the weight of the prior: at 1 a step starts at the prior, where the KL is zero."""
+    forgets = [row.model_copy(update={"gamma": 1.0}) for row in ROWS]
+    keeps = [row.model_copy(update={"gamma": 0.0}) for row in ROWS]
+    first_kl = lambda rows: solve(prior, operator, y, rows, prompts=PROMPTS, seeds=SEEDS).trace.kl[:, 1:, 0]  # noqa: E731
+    torch.testing.assert_close(first_kl(forgets), torch.zeros(SIZE, 4, dtype=torch.float64), atol=1e-9, rtol=0)
+    assert (first_kl(keeps) > 1e-3).all()
+
+
+def test_rows_may_have_their_own_operator(prior, y):
+    single = [build_operator("random_inpainting", {"keep": 0.5, "seed": i}, image_shape=prior.image_shape) for i in range(3)]
+    truth = torch.zeros(3, *prior.image_shape, dtype=torch.float64)
+    stacked = stack_operators(single)
+    y = measure(stacked, truth, sigma=0.05, seeds=range(3))
+    together = solve(prior, stacked, y, ROWS[:3], prompts=PROMPTS[:3], seeds=SEEDS[:3])
+    for i in range(3):
+        alone = solve(prior, single[i], y[i : i + 1], [ROWS[i]], prompts=[PROMPTS[i]], seeds=[SEEDS[i]])
+        assert torch.equal(alone.tokens[0], together.tokens[i])
+
+
+OPTIONS = {
+    "optimizer": "adam",
+    "optimizer_memory": "run",
+    "likelihood": "squared",
+    "relaxation": ["gumbel-st", "expectation", "quantized-expectation"],
+    "remasking": ["exact-count", "posterior-confidence"],
+    "top_p": 0.9,
+    "prior_top_p": 0.8,
+    "final": ["argmax", "expectation"],
+    "kl_gradient": "raw-logits",
+    "weight_schedule": "endpoints",
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(f, v) for f, values in OPTIONS.items() for v in (values if isinstance(values, list) else [values])]
+)
+def test_every_option_changes_the_result_and_keeps_rows_apart(prior, operator, y, field, value):
+    base = {"steps": 4, "iterations": 6, "learning_rate": 1.0, "eta_kl": 0.05, "guidance": 1.0}
+    plain = solve(prior, operator, y, solver_settings(**base), prompts="a", seeds=SEEDS)
+    changed = solve(prior, operator, y, solver_settings(**base, **{field: value}), prompts="a", seeds=SEEDS)
+    assert not (torch.equal(plain.images, changed.images) and torch.equal(plain.trace.total, changed.trace.total))
+    alone = solve(prior, operator, y[2:3], solver_settings(**base, **{field: value}), prompts="a", seeds=SEEDS[2:3])
+    torch.testing.assert_close(alone.images[0], changed.images[2], rtol=1e-8, atol=1e-8)
+
+
+def test_the_reference_preset_runs_both_processes(prior, operator, y):
+    rows = [solver_settings("reference", "ffhq-sr4", process=p, **SHORT) for p in ("markov", "star") * 3]
+    result = solve(prior, operator, y, rows, prompts="a", seeds=SEEDS)
+    assert result.images.isfinite().all()
+    assert (result.tokens < 8).all()
+
+
+def test_progress_is_told(prior, operator, y):
+    calls = []
+    one(prior, operator, y, 0, on_step=lambda done, total: calls.append((done, total)))
+    assert calls == [(i, 5) for i in range(1, 6)]
+
+
+class Untouchable:
+    """A prior whose networks must not run before bad input is refused."""
+
+    def __init__(self, prior):
+        self.inner = prior
+
+    def __getattr__(self, name):
+        assert name not in ("log_probs", "decode"), "heavy work before validation"
+        return getattr(self.inner, name)
+
+
+def test_bad_input_is_refused_before_any_network_runs(prior, operator, y):
+    guarded = Untouchable(prior)
+    hurt = y.clone()
+    hurt[1, 0, 0, 0] = float("nan")
+    small = build_operator("identity", {}, image_shape=(3, 4, 4))
+    mixed = [ROWS[0], *(row.model_copy(update={"steps": 4}) for row in ROWS[1:])]
+    steps = [row.model_copy(update={"steps": 11}) for row in ROWS]
+    cases = [
+        (operator, hurt, ROWS, PROMPTS, SEEDS, "nan"),
+        (operator, y[:, :, :2], ROWS, PROMPTS, SEEDS, "shape"),
+        (small, y, ROWS, PROMPTS, SEEDS, r"operator: made for images \(3, 4, 4\)"),
+        (operator, y, ROWS[:2], PROMPTS, SEEDS, "settings: 2 given for 6"),
+        (operator, y, ROWS, PROMPTS[:1], SEEDS, "prompts: 1 given for 6"),
+        (operator, y, ROWS, PROMPTS, SEEDS[:1], "seeds: 1 given for 6"),
+        (operator, y, mixed, PROMPTS, SEEDS, "steps: rows of one batch must agree, but have 4, 5"),
+        (operator, y, steps, PROMPTS, SEEDS, "steps: 11 is not between 1 and the prior's 10"),
+        (operator, y, ROWS, ["x" * 40, *PROMPTS[1:]], SEEDS, "prompt: .* has 42 tokens; .* allows 16"),
+    ]
+    for op, measured, rows, prompts, seeds, message in cases:
+        with pytest.raises(InputError, match=f"(?i){message}"):
+            solve(guarded, op, measured, rows, prompts=prompts, seeds=seeds)
