@@ -37,7 +37,7 @@ def solve(
     prompts: str | Sequence[str],
     seeds: Sequence[int],
     prior_samples_at: Collection[int] = (),
-    on_step: Callable[[int, int], None] | None = None,
+    on_step: Callable[[int, int], object] | None = None,
 ) -> Reconstruction:
     """Restore a batch of measurements y (B, ...); every setting in `ROW_FIELDS`, prompt and seed is free per row.
 

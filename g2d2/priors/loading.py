@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from diffusers.utils import logging as diffusers_logging
+from transformers.utils import logging as transformers_logging
 
 from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, Components, VQDiffusionPrior
 from operators import InputError
@@ -33,6 +35,8 @@ def load_prior(
     device = torch.device(device)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device: {str(device)!r} was asked for, but torch sees no CUDA device; use 'cpu'.")
+    for library in (diffusers_logging, transformers_logging):
+        library.disable_progress_bar()  # they draw bars even into log files
     components = _load_components(NAMED_PRIORS.get(str(source), str(source)))
     return VQDiffusionPrior(
         components,
@@ -63,8 +67,6 @@ def _load_component(source: str, name: str) -> Any:
     loader = COMPONENT_CLASSES[name].from_pretrained
     try:
         return loader(str(Path(source).expanduser()) if Path(source).expanduser().is_dir() else source, subfolder=name)
-    except InputError:
-        raise
     except Exception as error:  # every loader below has its own zoo of exceptions for a damaged or missing file
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"prior: component {name!r} of {source!r} cannot be loaded ({reason}).") from error

@@ -25,7 +25,13 @@ def test_earlier_draws_never_change_later_ones():
 def test_every_coordinate_matters():
     draws = [
         RowRandom([seed], "cpu").uniform(stream, (1000,), step, iteration)
-        for seed, stream, step, iteration in [(1, "a", 0, 0), (2, "a", 0, 0), (1, "b", 0, 0), (1, "a", 1, 0), (1, "a", 0, 1)]
+        for seed, stream, step, iteration in [
+            (1, "a", 0, 0),
+            (2, "a", 0, 0),
+            (1, "b", 0, 0),
+            (1, "a", 1, 0),
+            (1, "a", 0, 1),
+        ]
     ]
     correlation = torch.corrcoef(torch.cat(draws)).fill_diagonal_(0.0).abs().max()
     assert correlation < 4.5 / math.sqrt(1000)

@@ -21,10 +21,13 @@ def test_cold_gumbel_samples_become_single_codes():
     torch.testing.assert_close(cold, lookup((LOG_ALPHA + NOISE).argmax(1), CODEBOOK))
 
 
-@pytest.mark.parametrize(("kind", "noise", "soft_kind"), [
-    ("gumbel-st", NOISE, "gumbel"),
-    ("quantized-expectation", None, "expectation"),
-])
+@pytest.mark.parametrize(
+    ("kind", "noise", "soft_kind"),
+    [
+        ("gumbel-st", NOISE, "gumbel"),
+        ("quantized-expectation", None, "expectation"),
+    ],
+)
 def test_straight_through_is_hard_forwards_and_soft_backwards(kind, noise, soft_kind):
     log_alpha = LOG_ALPHA.clone().requires_grad_()
     hard, soft = relax(log_alpha, noise, ONE, CODEBOOK, kind), relax(log_alpha, noise, ONE, CODEBOOK, soft_kind)

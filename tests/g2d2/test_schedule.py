@@ -46,9 +46,13 @@ def test_same_numbers_as_diffusers():
     for t in range(1, 21):
         cumulative, single = schedule.between(0, t), schedule.between(t - 1, t)
         expected = [scheduler.log_cumprod_at, scheduler.log_cumprod_bt, scheduler.log_cumprod_ct]
-        torch.testing.assert_close(torch.tensor(cumulative).log(), torch.stack([log[t - 1] for log in expected]), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(
+            torch.tensor(cumulative).log(), torch.stack([log[t - 1] for log in expected]), rtol=1e-3, atol=1e-6
+        )
         expected = [scheduler.log_at, scheduler.log_bt, scheduler.log_ct]
-        torch.testing.assert_close(torch.tensor(single).log(), torch.stack([log[t - 1] for log in expected]), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(
+            torch.tensor(single).log(), torch.stack([log[t - 1] for log in expected]), rtol=1e-3, atol=1e-6
+        )
 
 
 def test_cosine_schedule_masks_everything_at_the_end_and_half_at_a_third():

@@ -1,4 +1,4 @@
-"""The loop: rows are independent, reproducible, free in every setting; recording changes nothing; bad input is named."""
+"""The loop: rows are independent and reproducible, recording changes nothing, bad input is named."""
 
 import pytest
 import torch
@@ -60,7 +60,12 @@ def test_a_row_is_the_same_alone_and_in_a_mixed_batch(prior, operator, y, togeth
 def test_a_batch_of_64_in_another_order_changes_no_row(prior, operator, y, together):
     order = [int(i) for i in torch.randperm(64, generator=torch.Generator().manual_seed(1)) % SIZE]
     many = solve(
-        prior, operator, y[order], [ROWS[i] for i in order], prompts=[PROMPTS[i] for i in order], seeds=[SEEDS[i] for i in order]
+        prior,
+        operator,
+        y[order],
+        [ROWS[i] for i in order],
+        prompts=[PROMPTS[i] for i in order],
+        seeds=[SEEDS[i] for i in order],
     )
     assert torch.equal(many.tokens, together.tokens[order])
     torch.testing.assert_close(many.images, together.images[order], rtol=1e-9, atol=1e-9)
@@ -107,8 +112,12 @@ def test_optimisation_fits_the_measurement(prior, operator):
     truth = prior.decode(prior.codebook[tokens].mT)
     y = measure(operator, truth, sigma=0.0, seeds=range(4))
     result = solve(
-        prior, operator, y, solver_settings(eta_kl=1e-5, learning_rate=20.0, guidance=1.0, steps=10, iterations=30),
-        prompts="a", seeds=range(4),
+        prior,
+        operator,
+        y,
+        solver_settings(eta_kl=1e-5, learning_rate=20.0, guidance=1.0, steps=10, iterations=30),
+        prompts="a",
+        seeds=range(4),
     )
     first, last = result.trace.likelihood[:, 0, 0], result.trace.likelihood[:, -1, -1]
     assert (last < 0.5 * first).all(), (first, last)
@@ -124,7 +133,9 @@ def test_gamma_one_forgets_the_previous_step(prior, operator, y):
 
 
 def test_rows_may_have_their_own_operator(prior, y):
-    single = [build_operator("random_inpainting", {"keep": 0.5, "seed": i}, image_shape=prior.image_shape) for i in range(3)]
+    single = [
+        build_operator("random_inpainting", {"keep": 0.5, "seed": i}, image_shape=prior.image_shape) for i in range(3)
+    ]
     truth = torch.zeros(3, *prior.image_shape, dtype=torch.float64)
     stacked = stack_operators(single)
     y = measure(stacked, truth, sigma=0.05, seeds=range(3))
@@ -149,7 +160,8 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [(f, v) for f, values in OPTIONS.items() for v in (values if isinstance(values, list) else [values])]
+    ("field", "value"),
+    [(f, v) for f, values in OPTIONS.items() for v in (values if isinstance(values, list) else [values])],
 )
 def test_every_option_changes_the_result_and_keeps_rows_apart(prior, operator, y, field, value):
     base = {"steps": 4, "iterations": 6, "learning_rate": 1.0, "eta_kl": 0.05, "guidance": 1.0}

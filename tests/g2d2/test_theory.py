@@ -10,10 +10,16 @@ from g2d2.schedule import vq_diffusion_schedule
 from g2d2.transitions import log_star_marginal
 
 K, D, T = 3, 2, 3
-SCHEDULE = vq_diffusion_schedule({
-    "num_vec_classes": K + 1, "num_train_timesteps": T,
-    "alpha_cum_start": 0.8, "gamma_cum_start": 0.1, "alpha_cum_end": 0.05, "gamma_cum_end": 0.85,
-})
+SCHEDULE = vq_diffusion_schedule(
+    {
+        "num_vec_classes": K + 1,
+        "num_train_timesteps": T,
+        "alpha_cum_start": 0.8,
+        "gamma_cum_start": 0.1,
+        "alpha_cum_end": 0.05,
+        "gamma_cum_end": 0.85,
+    }
+)
 CLEAN = torch.tensor(list(itertools.product(range(K), repeat=D)))  # (K^D, D)
 NOISY = torch.tensor(list(itertools.product(range(K + 1), repeat=D)))  # ((K+1)^D, D)
 

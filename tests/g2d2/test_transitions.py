@@ -11,7 +11,16 @@ from g2d2.transitions import log_markov_marginal, log_star_marginal
 
 K, D, T = 4, 3, 4
 SCHEDULES = {
-    "vq": vq_diffusion_schedule({"num_vec_classes": K + 1, "num_train_timesteps": T, "alpha_cum_start": 0.9, "gamma_cum_start": 0.05, "alpha_cum_end": 0.05, "gamma_cum_end": 0.85}),
+    "vq": vq_diffusion_schedule(
+        {
+            "num_vec_classes": K + 1,
+            "num_train_timesteps": T,
+            "alpha_cum_start": 0.9,
+            "gamma_cum_start": 0.05,
+            "alpha_cum_end": 0.05,
+            "gamma_cum_end": 0.85,
+        }
+    ),
     "cosine": cosine_mask_schedule(T, K),
 }
 PAIRS = [(s, t) for t in range(1, T + 1) for s in range(t)]
@@ -33,9 +42,7 @@ def random_alpha(rows, seed=0):
 def enumerated_posterior(schedule, alpha, i, s, t):
     """sum_k alpha_k Q_{t|s}(i|j) Q_s(j|k) / Q_t(i|k), term by term. (K + 1,)"""
     step, at_s, at_t = matrix(schedule, s, t), matrix(schedule, 0, s), matrix(schedule, 0, t)
-    return torch.stack([
-        sum(alpha[k] * step[i, j] * at_s[j, k] / at_t[i, k] for k in range(K)) for j in range(K + 1)
-    ])
+    return torch.stack([sum(alpha[k] * step[i, j] * at_s[j, k] / at_t[i, k] for k in range(K)) for j in range(K + 1)])
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -90,7 +97,10 @@ def test_single_steps_equal_diffusers():
 def test_the_last_step_returns_alpha_for_both_processes():
     log_alpha = random_alpha(2)
     masked = torch.full((2, D), K)
-    for got in (log_star_marginal(log_alpha, SCHEDULES["vq"], 0), log_markov_marginal(log_alpha, masked, SCHEDULES["vq"], 0, 2)):
+    for got in (
+        log_star_marginal(log_alpha, SCHEDULES["vq"], 0),
+        log_markov_marginal(log_alpha, masked, SCHEDULES["vq"], 0, 2),
+    ):
         torch.testing.assert_close(got[:, :K].exp(), log_alpha.exp())
         assert (got[:, K] == -torch.inf).all()
 

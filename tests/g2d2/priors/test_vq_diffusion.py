@@ -63,9 +63,7 @@ def test_useless_halves_are_skipped(prior, monkeypatch):
 def test_unguided_rows_equal_the_stock_transformer(prior):
     z = tokens(prior, 3)
     condition = prior.encode_prompts(["a", "b", "a"], [1.0] * 3)
-    stock = prior.components.transformer(
-        z, encoder_hidden_states=condition.embeddings, timestep=torch.tensor(6)
-    ).sample
+    stock = prior.components.transformer(z, encoder_hidden_states=condition.embeddings, timestep=torch.tensor(6)).sample
     torch.testing.assert_close(prior.log_probs(z, 7, condition), stock.clamp(min=LOG_FLOOR), rtol=1e-4, atol=1e-4)
 
 
@@ -80,7 +78,12 @@ def test_each_prompt_is_encoded_once(monkeypatch):
 
 def test_networks_are_frozen_and_the_decoder_is_differentiable(prior):
     parts = prior.components
-    for network in (parts.vqvae, parts.transformer, parts.text_encoder, parts.learned_classifier_free_sampling_embeddings):
+    for network in (
+        parts.vqvae,
+        parts.transformer,
+        parts.text_encoder,
+        parts.learned_classifier_free_sampling_embeddings,
+    ):
         assert not network.training
         assert not any(p.requires_grad for p in network.parameters())
     embeddings = torch.randn(2, 4, prior.num_tokens, requires_grad=True)

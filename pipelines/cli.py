@@ -1,0 +1,61 @@
+"""The `g2d2` command."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from g2d2.version import __version__
+from operators import InputError
+
+COMMANDS = {
+    "measure": "degrade pictures and store the measurements",
+    "solve": "restore pictures, or stored measurements, with a prior",
+}
+
+
+def build_parser(chosen: str | None) -> argparse.ArgumentParser:
+    """All commands by name; only the chosen one is imported, since priors and Ray take seconds to load."""
+    parser = argparse.ArgumentParser(
+        prog="g2d2", description="Inverse problems with discrete-diffusion priors: solve, evaluate, compare."
+    )
+    parser.add_argument("--version", action="version", version=f"g2d2 {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        child = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name == chosen:
+            module = import_module(f"pipelines.commands.{name}")
+            child.description, child.epilog = summary.capitalize() + ".", f"example:\n  {module.EXAMPLE}"
+            module.configure(child)
+            child.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = build_parser(next((word for word in words if word in COMMANDS), None))
+    args = parser.parse_args(words or ["--help"])
+    try:
+        code: int = args.run(args)
+    except InputError as error:
+        print(f"g2d2 {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted; finished results are kept, the same command goes on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, as `| head` does
+        return 0
+    except OSError as error:
+        print(
+            f"g2d2 {args.command}: {error.strerror or error}: {error.filename or 'the system'} refused.",
+            file=sys.stderr,
+        )
+        return 2
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""`g2d2 solve`: restore a few pictures on this machine, without Ray."""
+
+import argparse
+import io
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel
+from torch import Tensor
+
+from g2d2.priors import Prior, load_prior
+from g2d2.priors.loading import DTYPES
+from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, solver_settings
+from g2d2.solver import Reconstruction, solve
+from g2d2.version import SOLVER_VERSION
+from operators import InputError, Operator, measure, operator_settings
+from pipelines.images import (
+    panel,
+    read_image,
+    read_measurement,
+    to_picture,
+    write_bytes,
+    write_npy,
+    write_png,
+)
+from pipelines.options import (
+    Degradation,
+    add_measurement_options,
+    degradation,
+    item_seed,
+    parse_changes,
+    unique_stems,
+)
+from pipelines.progress import Progress, progress
+
+EXAMPLE = "g2d2 solve photo.png --task sr4-256 --prior ithq --prompt 'a photo of a dog' --set eta_kl=0.0003 --out out/"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="pictures, or .npy files with --measured")
+    add_measurement_options(parser)
+    parser.add_argument("--prior", required=True, metavar="FOLDER_OR_NAME", help="folder, known name or hub id")
+    parser.add_argument("--measured", action="store_true", help="the inputs are measurements stored by `g2d2 measure`")
+    parser.add_argument("--prompt", default="", help="text prompt for all pictures (default: empty)")
+    parser.add_argument("--preset", default="paper", choices=PRESETS, help="base of all settings (default: paper)")
+    parser.add_argument(
+        "--experiment", metavar="NAME", help=f"row of the paper's table: {', '.join(EXPERIMENTS['paper'])}"
+    )
+    parser.add_argument("--process", choices=["star", "markov"], help="noise process (default: the preset's)")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="solver or operator settings"
+    )
+    parser.add_argument("--batch", type=int, default=8, help="pictures solved together (default: 8)")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
+    parser.add_argument("--dtype", default="float32", choices=DTYPES, help="precision of the networks")
+    parser.add_argument(
+        "--record", nargs="+", type=int, default=[], metavar="T", help="steps t whose prior sample is kept"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per picture")
+    parser.add_argument("--again", action="store_true", help="solve again what is already there")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One measurement to restore."""
+
+    stem: str
+    truth: Tensor | None
+    y: Tensor
+    seed: int
+    key: str
+    """Digest of everything that decides the result."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Restores in batches; a finished picture is never solved twice, so an interrupted run goes on where it was."""
+    if args.batch < 1:
+        raise InputError(f"batch: {args.batch} must be at least 1.")
+    stems = unique_stems(args.images)
+    degrade, settings = _choices(args)
+    prior = load_prior(args.prior, device=args.device, dtype=args.dtype)
+    prior.schedule.levels(settings.steps)
+    for t in args.record:
+        if not 1 <= t <= settings.steps:
+            raise InputError(f"record: {t} is not a step between 1 and {settings.steps}.")
+    operator = degrade.build(prior.image_shape)
+    items = [_item(args, stem, path, degrade, settings, operator) for stem, path in stems.items()]
+    todo = [item for item in items if args.again or not _is_done(item, args.out)]
+    args.out.mkdir(parents=True, exist_ok=True)
+    if len(todo) < len(items):
+        _say(args, f"{len(items) - len(todo)} of {len(items)} are there already; --again solves them again")
+    with progress(len(todo) * settings.steps, "solving") as bar:
+        for start in range(0, len(todo), args.batch):
+            batch = todo[start : start + args.batch]
+            result = _solve_batch(args, prior, operator, settings, batch, bar)
+            for row, item in enumerate(batch):
+                _report(args, _write(item, row, result, operator, degrade, args.out))
+    return 0
+
+
+def _solve_batch(
+    args: argparse.Namespace,
+    prior: Prior,
+    operator: Operator,
+    settings: G2D2Settings,
+    batch: list[Item],
+    bar: Progress,
+) -> Reconstruction:
+    return solve(
+        prior,
+        operator,
+        torch.stack([item.y for item in batch]),
+        settings,
+        prompts=args.prompt,
+        seeds=[item.seed for item in batch],
+        prior_samples_at=args.record,
+        on_step=lambda _done, _steps: bar.update(len(batch)),
+    )
+
+
+def _choices(args: argparse.Namespace) -> tuple[Degradation, G2D2Settings]:
+    plain = degradation(args, {})
+    models: dict[str, type[BaseModel]] = {"solver": G2D2Settings, plain.operator: operator_settings(plain.operator)}
+    changes = parse_changes(args.set, models)
+    process = {"process": args.process} if args.process else {}
+    settings = solver_settings(args.preset, args.experiment, **changes["solver"] | process)
+    return degradation(args, changes[plain.operator]), settings
+
+
+def _item(
+    args: argparse.Namespace, stem: str, path: Path, degrade: Degradation, settings: G2D2Settings, operator: Operator
+) -> Item:
+    seed = item_seed(args.seed, stem)
+    if args.measured:
+        truth, y = None, read_measurement(path, operator.measurement_shape)
+    else:
+        truth = read_image(path, operator.image_shape[1:], args.resize)
+        y = measure(operator, truth.unsqueeze(0), sigma=degrade.sigma, seeds=[seed])[0]
+    decides = [
+        SOLVER_VERSION, settings.model_dump(), degrade.operator, degrade.params, degrade.sigma, args.prompt,
+        str(args.prior), args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
+    ]  # fmt: skip
+    return Item(stem, truth, y, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
+
+
+def _is_done(item: Item, out: Path) -> bool:
+    try:
+        return json.loads((out / f"{item.stem}.json").read_text())["key"] == item.key  # type: ignore[no-any-return]
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _write(
+    item: Item, row: int, result: Reconstruction, operator: Operator, degrade: Degradation, out: Path
+) -> dict[str, Any]:
+    """Reconstruction, panel, measurement and trace, then the summary that marks the picture as done."""
+    image = result.images[row].float().cpu()
+    write_png(to_picture(image), out / f"{item.stem}.png")
+    shown = ([] if item.truth is None else [item.truth]) + [item.y, image]
+    write_png(panel(shown), out / f"{item.stem}-panel.png")
+    write_npy(item.y, out / f"{item.stem}-measurement.npy")
+    trace = io.BytesIO()
+    np.savez_compressed(trace, **result.trace.row(row))
+    write_bytes(trace.getvalue(), out / f"{item.stem}-trace.npz")
+    samples = [images[row] for _, images in sorted(result.trace.prior_samples.items(), reverse=True)]
+    if samples:
+        write_png(panel(samples), out / f"{item.stem}-prior-samples.png")
+    residual = torch.linalg.vector_norm(operator(image.unsqueeze(0))[0] - item.y)
+    summary: dict[str, Any] = {
+        "image": item.stem,
+        "reconstruction": str(out / f"{item.stem}.png"),
+        "residual": float(residual),
+        "expected_residual": degrade.sigma * operator.measurement_count**0.5,
+        "seconds": result.trace.seconds / len(result.images),
+        "key": item.key,
+    }
+    if item.truth is not None:
+        error = (image.clamp(-1, 1) - item.truth).square().mean() / 4  # both on [0, 1]
+        summary["psnr"] = float(-10 * torch.log10(error))
+    write_bytes(json.dumps(summary, indent=1).encode(), out / f"{item.stem}.json")
+    return summary
+
+
+def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(summary), flush=True)
+        return
+    psnr = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
+    fit = f"residual {summary['residual']:.2f} (noise alone {summary['expected_residual']:.2f})"
+    print(f"{summary['reconstruction']}  {psnr}{fit}  {summary['seconds']:.1f} s", flush=True)
+
+
+def _say(args: argparse.Namespace, sentence: str) -> None:
+    if not args.json:
+        print(sentence, flush=True)

@@ -1,0 +1,104 @@
+"""Pictures in and out: float tensors in [-1, 1], PNG files, panels side by side."""
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from operators import InputError
+
+MAX_PIXELS = 64_000_000
+"""Larger pictures are refused before they are decoded."""
+
+
+def read_image(path: Path, size: tuple[int, int] | None = None, resize: bool = False) -> Tensor:
+    """An RGB picture as (3, H, W) in [-1, 1]; of another size (H, W) it is refused, or cropped and resized if asked."""
+    try:
+        with Image.open(path) as file:
+            if file.width * file.height > MAX_PIXELS:
+                raise InputError(f"image {path}: {file.width}x{file.height} is above {MAX_PIXELS} pixels.")
+            picture = file.convert("RGB")
+    except FileNotFoundError:
+        raise InputError(f"image {path}: there is no such file.") from None
+    except InputError:
+        raise
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombError, ValueError) as error:
+        raise InputError(f"image {path}: it cannot be read as a picture ({' '.join(str(error).split())}).") from None
+    if size is not None and (picture.height, picture.width) != size:
+        if not resize:
+            raise InputError(
+                f"image {path}: it is {picture.height}x{picture.width} and must be {size[0]}x{size[1]}; "
+                "--resize crops and resizes it."
+            )
+        picture = _crop_and_resize(picture, size)
+    return torch.from_numpy(np.asarray(picture, dtype=np.float32)).permute(2, 0, 1) / 127.5 - 1
+
+
+def _crop_and_resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+    height, width = size
+    scale = min(picture.width / width, picture.height / height)
+    crop_width, crop_height = width * scale, height * scale
+    left, top = (picture.width - crop_width) / 2, (picture.height - crop_height) / 2
+    box = (left, top, left + crop_width, top + crop_height)
+    return picture.resize((width, height), Image.Resampling.LANCZOS, box=box)
+
+
+def to_picture(image: Tensor) -> Image.Image:
+    """A (3, H, W) or (1, H, W) tensor in [-1, 1], clamped and rounded to bytes."""
+    bytes_ = image.detach().float().cpu().clamp(-1, 1).add(1).mul(127.5).round().to(torch.uint8)
+    array = bytes_.permute(1, 2, 0).numpy()
+    return Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array)
+
+
+def panel(images: Sequence[Tensor], height: int = 256, gap: int = 8) -> Image.Image:
+    """Pictures of any size side by side at one height; pixels are kept sharp, so that what is missing stays visible."""
+    pictures = [to_picture(image).convert("RGB") for image in images]
+    tall = max(height, max(picture.height for picture in pictures))
+    scaled = [p.resize((round(p.width * tall / p.height), tall), Image.Resampling.NEAREST) for p in pictures]
+    sheet = Image.new("RGB", (sum(p.width for p in scaled) + gap * (len(scaled) - 1), tall), "white")
+    left = 0
+    for picture in scaled:
+        sheet.paste(picture, (left, 0))
+        left += picture.width + gap
+    return sheet
+
+
+def write_png(picture: Image.Image, path: Path) -> None:
+    """Written whole or not at all."""
+    buffer = io.BytesIO()
+    picture.save(buffer, format="PNG")
+    write_bytes(buffer.getvalue(), path)
+
+
+def write_npy(array: Tensor, path: Path) -> None:
+    """A float32 `.npy` file, written whole or not at all."""
+    buffer = io.BytesIO()
+    np.save(buffer, array.detach().float().cpu().numpy())
+    write_bytes(buffer.getvalue(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Through a neighbouring file, so that an interrupted run leaves no half-written result."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def read_measurement(path: Path, shape: tuple[int, int, int]) -> Tensor:
+    """A stored measurement (C, h, w) as `measure` wrote it."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"measurement {path}: there is no such file.") from None
+    except (ValueError, OSError, EOFError):
+        raise InputError(f"measurement {path}: it is not a .npy file of numbers.") from None
+    if array.shape != shape or not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"measurement {path}: it is {array.dtype}{array.shape} and must be float32{shape}.")
+    if not np.isfinite(array).all():
+        raise InputError(f"measurement {path}: it holds NaN or infinite values; every value must be finite.")
+    return torch.from_numpy(array.astype(np.float32))

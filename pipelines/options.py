@@ -1,0 +1,90 @@
+"""What the commands share: pictures to work on, the operator, `--set key=value`."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from operators import TASKS, InputError, Operator, build_operator, operator_names, operator_settings
+
+
+def add_measurement_options(parser: argparse.ArgumentParser) -> None:
+    """Options that decide the measurement, the same for every command that makes one."""
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--operator", metavar="NAME", help=f"forward operator: {', '.join(operator_names())}")
+    choice.add_argument("--task", metavar="NAME", help=f"operator, its settings and sigma by name: {', '.join(TASKS)}")
+    parser.add_argument(
+        "--sigma", type=float, metavar="S", help="noise level on [-1, 1] (default: the task's, or 0.05)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random draws (default: 0)")
+    parser.add_argument("--resize", action="store_true", help="crop and resize pictures that do not fit")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """An operator by name with its settings, and the noise level."""
+
+    operator: str
+    params: dict[str, Any]
+    sigma: float
+    image_size: int | None
+    """Side the task is meant for; None accepts any."""
+
+    def build(self, image_shape: tuple[int, int, int]) -> Operator:
+        return build_operator(self.operator, self.params, image_shape=image_shape)
+
+
+def degradation(args: argparse.Namespace, changes: Mapping[str, Any]) -> Degradation:
+    """What `--operator` or `--task`, `--sigma` and `--set` say together."""
+    if args.task is not None and args.task not in TASKS:
+        raise InputError(f"task: {args.task!r} is unknown; choose one of {', '.join(TASKS)}.")
+    task = TASKS[args.task] if args.task is not None else None
+    name = task.operator if task else args.operator
+    operator_settings(name)
+    sigma = args.sigma if args.sigma is not None else (task.sigma if task else 0.05)
+    if not 0 <= sigma < float("inf"):
+        raise InputError(f"sigma: {sigma} must be finite and at least 0.")
+    params = dict(task.params if task else {}) | dict(changes)
+    return Degradation(name, params, sigma, task.image_size if task else None)
+
+
+def parse_changes(words: Sequence[str], models: Mapping[str, type[BaseModel]]) -> dict[str, dict[str, Any]]:
+    """`key=value` words sorted to the settings model that knows the key; values are read as YAML scalars."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in models}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals:
+            raise InputError(f"--set: {word!r} is not key=value; put pictures before the options.")
+        owner = next((name for name, model in models.items() if key in model.model_fields), None)
+        if owner is None:
+            known = "; ".join(f"{name}: {', '.join(model.model_fields) or 'none'}" for name, model in models.items())
+            raise InputError(f"--set: {key!r} is not a setting; known are {known}.")
+        if key in found[owner]:
+            raise InputError(f"--set: {key!r} is given twice; give it once.")
+        try:
+            found[owner][key] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise InputError(f"--set: the value of {word!r} cannot be read.") from None
+    return found
+
+
+def unique_stems(paths: Sequence[Path]) -> dict[str, Path]:
+    """Inputs by the name their results will carry."""
+    stems: dict[str, Path] = {}
+    for path in paths:
+        stem = path.name.removesuffix(".npy").removesuffix("-measurement") if path.suffix == ".npy" else path.stem
+        if stem in stems:
+            raise InputError(f"images: {stems[stem]} and {path} would both write {stem!r}; rename one.")
+        stems[stem] = path
+    return stems
+
+
+def item_seed(seed: int, stem: str) -> int:
+    """A picture's own seed: by its name, so that neither order nor company matters."""
+    return int.from_bytes(blake2b(f"{seed}/{stem}".encode(), digest_size=7).digest(), "big")

@@ -1,0 +1,189 @@
+"""The first two commands, as a person would use them, on a prior folder with random weights."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from g2d2.priors import TINY
+from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
+from pipelines import cli
+from pipelines.commands import solve as solve_command
+
+SOLVER = ["--set", "steps=3", "iterations=2", "guidance=1"]
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prior")
+    parts = random_components(TINY)
+    for name in COMPONENT_CLASSES:
+        getattr(parts, name).save_pretrained(folder / name)
+    return str(folder)
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("one", "two", "three"):
+        Image.fromarray(random.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / f"{name}.png")
+    return [str(tmp_path / f"{name}.png") for name in ("one", "two", "three")]
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def pixels(path):
+    return np.asarray(Image.open(path))
+
+
+def test_measure_writes_what_was_measured(pictures, tmp_path, capsys):
+    out = tmp_path / "m"
+    words = ["--operator", "gaussian_blur", "--set", "kernel_size=5", "std=0.8", "--sigma", "0.05", "--out", out]
+    assert run("measure", *pictures, *words) == 0
+    y = np.load(out / "one-measurement.npy")
+    assert (y.dtype, y.shape) == (np.float32, (3, 8, 8))
+    assert pixels(out / "one-measurement.png").shape == (8, 8, 3)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert run("measure", pictures[0], *words[:-1], tmp_path / "again") == 0
+    assert np.array_equal(np.load(tmp_path / "again" / "one-measurement.npy"), y)
+    assert run("measure", pictures[0], *words[:-1], tmp_path / "other", "--seed", "1") == 0
+    assert not np.array_equal(np.load(tmp_path / "other" / "one-measurement.npy"), y)
+
+
+def test_solve_writes_reconstruction_panel_and_trace(pictures, prior, tmp_path, capsys):
+    out = tmp_path / "s"
+    words = ["--operator", "super_resolution", "--prior", prior, "--record", "3", "1", "--json", "--out", out]
+    assert run("solve", *pictures, *words, *SOLVER, "factor=2") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["image"] for row in rows] == ["one", "two", "three"]
+    assert all(0 < row["psnr"] < 60 and row["residual"] > 0 for row in rows)
+    assert rows[0]["expected_residual"] == pytest.approx(0.05 * (3 * 4 * 4) ** 0.5)
+    assert pixels(out / "one.png").shape == (8, 8, 3)
+    assert pixels(out / "one-panel.png").shape == (256, 3 * 256 + 2 * 8, 3)
+    assert pixels(out / "one-prior-samples.png").shape == (256, 2 * 256 + 8, 3)
+    trace = np.load(out / "one-trace.npz")
+    assert trace["likelihood"].shape == (3, 2)
+    assert trace["prior_sample_3"].shape == (3, 8, 8)
+
+
+def test_a_stored_measurement_gives_the_same_reconstruction(pictures, prior, tmp_path):
+    task = ["--operator", "identity", "--sigma", "0.1"]
+    assert run("measure", *pictures, *task, "--out", tmp_path / "m") == 0
+    stored = [tmp_path / "m" / f"{name}-measurement.npy" for name in ("one", "two", "three")]
+    assert run("solve", *stored, "--measured", *task, "--prior", prior, "--out", tmp_path / "a", *SOLVER) == 0
+    assert run("solve", *pictures, *task, "--prior", prior, "--out", tmp_path / "b", *SOLVER) == 0
+    for name in ("one", "two", "three"):
+        assert np.array_equal(pixels(tmp_path / "a" / f"{name}.png"), pixels(tmp_path / "b" / f"{name}.png"))
+
+
+def test_batch_and_order_do_not_matter(pictures, prior, tmp_path):
+    words = ["--operator", "identity", "--prior", prior, *SOLVER]
+    assert run("solve", *pictures, *words, "--out", tmp_path / "a", "--batch", 3) == 0
+    assert run("solve", *reversed(pictures), *words, "--out", tmp_path / "b", "--batch", 1) == 0
+    for name in ("one", "two", "three"):
+        assert np.array_equal(pixels(tmp_path / "a" / f"{name}.png"), pixels(tmp_path / "b" / f"{name}.png"))
+
+
+def test_process_and_settings_reach_the_solver(pictures, prior, tmp_path):
+    words = [pictures[0], "--operator", "identity", "--prior", prior, *SOLVER]
+    assert run("solve", *words, "--out", tmp_path / "star") == 0
+    assert run("solve", *words, "--process", "markov", "--out", tmp_path / "markov") == 0
+    star, markov = (np.load(tmp_path / name / "one-trace.npz")["masked"] for name in ("star", "markov"))
+    assert not np.array_equal(star, markov)
+
+
+def test_an_interrupted_run_keeps_what_is_done_and_goes_on(pictures, prior, tmp_path, capsys, monkeypatch):
+    words = [*pictures, "--operator", "identity", "--prior", prior, "--batch", 1, "--out", tmp_path / "s", *SOLVER]
+    real, calls = solve_command.solve, []
+
+    def interrupted(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(solve_command, "solve", interrupted)
+    assert run("solve", *words) == 130
+    assert (tmp_path / "s" / "one.json").exists()
+    assert not (tmp_path / "s" / "two.json").exists()
+    assert run("solve", *words) == 0
+    assert len(calls) == 4  # one was not solved again
+    assert "1 of 3 are there already" in capsys.readouterr().out
+    assert run("solve", *words, "--seed", 5) == 0
+    assert len(calls) == 7  # another seed is other work
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing.png", "--operator", "identity"], "missing.png: there is no such file"),
+        (["{0}", "--operator", "blur"], "'blur'"),
+        (["{0}", "--task", "sr8"], "task: 'sr8' is unknown; choose one of sr4-256"),
+        (["{0}", "--operator", "identity", "--set", "eta=1"], "'eta' is not a setting; known are solver: process"),
+        (["{0}", "--operator", "identity", "--set", "eta_kl=-1"], "eta_kl"),
+        (["{0}", "--operator", "identity", "--set", "eta_kl"], "'eta_kl' is not key=value"),
+        (["{0}", "--operator", "identity", "--set", "gamma=1", "gamma=0"], "'gamma' is given twice"),
+        (["{0}", "--operator", "identity", "--set", "steps=11"], "steps: 11 is not between 1 and the prior's 10"),
+        (["{0}", "--operator", "identity", "--sigma", "-1"], "sigma: -1.0 must be finite and at least 0"),
+        (["{0}", "--operator", "identity", "--record", "500"], "record: 500 is not a step"),
+        (["{0}", "--operator", "identity", "--batch", "0"], "batch: 0 must be at least 1"),
+        (["{0}", "--operator", "identity", "--prompt", "x" * 50], "has 52 tokens; this prior's tokenizer allows 16"),
+        (["{0}", "{0}", "--operator", "identity"], "would both write 'one'"),
+        (["{0}", "--operator", "identity", "--experiment", "mars"], "experiment: 'mars' is unknown"),
+        (["{0}", "--operator", "identity", "--measured"], "is not a .npy file"),
+        (["{1}", "--operator", "identity"], "it is 4x4 and must be 8x8; --resize crops and resizes it"),
+        (["{2}", "--operator", "identity"], "cannot be read as a picture"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(pictures, prior, tmp_path, capsys, words, message):
+    small, text = tmp_path / "small.png", tmp_path / "text.png"
+    Image.new("RGB", (4, 4)).save(small)
+    text.write_text("not a picture")
+    words = [word.format(pictures[0], small, text) for word in words]
+    if not any(word.startswith("steps=") for word in words):
+        words += ["--set", "steps=3"]
+    assert run("solve", *words, "--prior", prior, "--out", tmp_path / "s") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "s").exists() or not list((tmp_path / "s").iterdir())
+
+
+def test_another_size_is_resized_when_asked(prior, tmp_path):
+    Image.new("RGB", (20, 30), "red").save(tmp_path / "red.png")
+    words = [tmp_path / "red.png", "--resize", "--operator", "identity", "--prior", prior, "--out", tmp_path / "s"]
+    assert run("solve", *words, *SOLVER) == 0
+
+
+def test_help_shows_an_example_for_every_command(capsys):
+    for name in cli.COMMANDS:
+        with pytest.raises(SystemExit) as stop:
+            run(name, "--help")
+        assert stop.value.code == 0
+        assert f"example:\n  g2d2 {name} " in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_the_real_command_cleanly(pictures, prior, tmp_path):
+    words = [*pictures, "--operator", "identity", "--prior", prior, "--out", tmp_path / "s", "--batch", "1"]
+    command = [sys.executable, "-m", "pipelines.cli", "solve", *map(str, words), "--set", "steps=10", "iterations=400"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "s" / "one.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "finished results are kept" in error
+    assert "Traceback" not in error
+    assert not list((tmp_path / "s").glob("*.partial"))
