@@ -49,24 +49,44 @@ def load_prior(
 
 def _load_components(source: str) -> Components:
     folder = Path(source).expanduser()
-    if folder.is_dir():
-        for name in COMPONENT_CLASSES:
-            if not (folder / name).is_dir():
-                raise InputError(
-                    f"prior: {source!r} has no folder {name!r}; it must hold {', '.join(COMPONENT_CLASSES)}."
-                )
-    elif source.startswith((".", "/", "~")) or source.count("/") != 1:
-        raise InputError(
-            f"prior: {source!r} is neither a folder here, a known name ({', '.join(NAMED_PRIORS)}) nor a hub id like "
-            "'microsoft/vq-diffusion-ithq'."
-        )
-    return Components(**{name: _load_component(source, name) for name in COMPONENT_CLASSES})
+    if not folder.is_dir():
+        if source.startswith((".", "/", "~")) or source.count("/") != 1:
+            raise InputError(
+                f"prior: {source!r} is neither a folder here, a known name ({', '.join(NAMED_PRIORS)}) nor a hub id "
+                "like 'microsoft/vq-diffusion-ithq'."
+            )
+        folder = fetch_from_hub(source)
+    for name in COMPONENT_CLASSES:
+        if not (folder / name).is_dir():
+            raise InputError(f"prior: {source!r} has no folder {name!r}; it must hold {', '.join(COMPONENT_CLASSES)}.")
+    return Components(**{name: _load_component(folder, name) for name in COMPONENT_CLASSES})
 
 
-def _load_component(source: str, name: str) -> Any:
-    loader = COMPONENT_CLASSES[name].from_pretrained
+def _load_component(folder: Path, name: str) -> Any:
     try:
-        return loader(str(Path(source).expanduser()) if Path(source).expanduser().is_dir() else source, subfolder=name)
-    except Exception as error:  # every loader below has its own zoo of exceptions for a damaged or missing file
+        return COMPONENT_CLASSES[name].from_pretrained(str(folder), subfolder=name, local_files_only=True)
+    except Exception as error:  # every loader has its own zoo of exceptions for a damaged or missing file
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"prior: component {name!r} of {source!r} cannot be loaded ({reason}).") from error
+        raise InputError(f"prior: component {name!r} of {str(folder)!r} cannot be loaded ({reason}).") from error
+
+
+def fetch_from_hub(repository: str) -> Path:
+    """The local copy of a hub repository, downloaded once; safetensors where they exist, plain tensors elsewhere."""
+    import huggingface_hub
+
+    huggingface_hub.logging.set_verbosity_error()  # its retries would fill the terminal before the reason is known
+
+    def snapshot(*endings: str) -> Path:
+        patterns = [f"{name}/*{ending}" for name in COMPONENT_CLASSES for ending in endings]
+        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=patterns))
+
+    try:
+        folder = snapshot(".json", ".txt", ".safetensors")
+        if not list((folder / "transformer").glob("*.safetensors")):
+            folder = snapshot(".bin")
+    except (huggingface_hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+        raise InputError(
+            f"prior: {repository!r} cannot be fetched from the hub and is not in its local cache "
+            f"({type(error).__name__}); check the name and the connection, or give a folder."
+        ) from error
+    return folder

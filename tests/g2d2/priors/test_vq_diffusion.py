@@ -177,3 +177,29 @@ def test_unknown_dtype_and_missing_device_are_named(folder):
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no CUDA device"):
             load_prior(folder, device="cuda")
+
+
+def test_a_hub_id_that_cannot_be_reached_is_one_sentence(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="'someone/somewhere' cannot be fetched from the hub") as error:
+        load_prior("someone/somewhere")
+    assert "\n" not in str(error.value)
+
+
+def test_a_hub_copy_without_safetensors_loads_plain_tensors(tmp_path, monkeypatch):
+    """The hub's part is played by a folder; what is asked for decides what is copied."""
+    made = random_components(TINY, seed=4)
+    for name in COMPONENT_CLASSES:
+        part = getattr(made, name)
+        if hasattr(part, "parameters") and name != "text_encoder":
+            part.save_pretrained(tmp_path / name, safe_serialization=False)
+        else:
+            part.save_pretrained(tmp_path / name)
+    asked = []
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda _id, allow_patterns: asked.append(allow_patterns) or str(tmp_path)
+    )
+    assert torch.equal(load_prior("some/prior").codebook, random_prior(seed=4).codebook)
+    assert len(asked) == 2
+    assert "transformer/*.bin" in asked[1]
+    assert not any(pattern.endswith(".bin") for pattern in asked[0])
