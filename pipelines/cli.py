@@ -12,6 +12,7 @@ from operators import InputError
 COMMANDS = {
     "measure": "degrade pictures and store the measurements",
     "solve": "restore pictures, or stored measurements, with a prior",
+    "prior": "list, fetch, check and convert priors",
 }
 
 

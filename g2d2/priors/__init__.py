@@ -1,9 +1,18 @@
-"""Priors: frozen generative models over discrete tokens."""
+"""Priors: frozen generative models over discrete tokens.
 
-from g2d2.priors.base import Condition, Prior
-from g2d2.priors.loading import load_prior
-from g2d2.priors.random_weights import ITHQ, TINY, Architecture, random_prior
-from g2d2.priors.vq_diffusion import Components, VQDiffusionPrior
+The names below load on first use: the catalog and the checks of a folder need none of the libraries behind the models.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from g2d2.priors.base import Condition, Prior
+    from g2d2.priors.checking import check_folder
+    from g2d2.priors.digest import prior_digest
+    from g2d2.priors.loading import load_prior
+    from g2d2.priors.random_weights import ITHQ, TINY, Architecture, random_prior
+    from g2d2.priors.vq_diffusion import Components, VQDiffusionPrior
 
 __all__ = [
     "ITHQ",
@@ -13,6 +22,28 @@ __all__ = [
     "Condition",
     "Prior",
     "VQDiffusionPrior",
+    "check_folder",
     "load_prior",
+    "prior_digest",
     "random_prior",
 ]
+
+_HOMES = {
+    "ITHQ": "random_weights",
+    "TINY": "random_weights",
+    "Architecture": "random_weights",
+    "Components": "vq_diffusion",
+    "Condition": "base",
+    "Prior": "base",
+    "VQDiffusionPrior": "vq_diffusion",
+    "check_folder": "checking",
+    "load_prior": "loading",
+    "prior_digest": "digest",
+    "random_prior": "random_weights",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'g2d2.priors' has no attribute {name!r}")
+    return getattr(import_module(f"g2d2.priors.{_HOMES[name]}"), name)

@@ -7,11 +7,11 @@ import torch
 from diffusers.utils import logging as diffusers_logging
 from transformers.utils import logging as transformers_logging
 
-from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, Components, VQDiffusionPrior
+from g2d2.priors.catalog import CATALOG, Home, KnownPrior, conversion_hint, packaged_folder
+from g2d2.priors.checking import check_folder
+from g2d2.priors.layout import COMPONENTS, WEIGHT_STEMS, read_json, weight_files
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, OTHER_CLASSES, Components, VQDiffusionPrior
 from operators import InputError
-
-NAMED_PRIORS = {"ithq": "microsoft/vq-diffusion-ithq"}
-"""Short names of known priors."""
 
 DTYPES = {
     "float32": torch.float32,
@@ -29,7 +29,7 @@ def load_prior(
     channels_last: bool = False,
     compile_networks: bool = False,
 ) -> VQDiffusionPrior:
-    """A frozen prior from a name (`ithq`), a folder in diffusers' layout or a hub id."""
+    """A frozen prior from a name of the catalog (`cifar10`, `ithq`), a folder in diffusers' layout or a hub id."""
     if dtype not in DTYPES:
         raise InputError(f"dtype: {dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
     device = torch.device(device)
@@ -37,9 +37,8 @@ def load_prior(
         raise InputError(f"device: {str(device)!r} was asked for, but torch sees no CUDA device; use 'cpu'.")
     for library in (diffusers_logging, transformers_logging):
         library.disable_progress_bar()  # they draw bars even into log files
-    components = _load_components(NAMED_PRIORS.get(str(source), str(source)))
     return VQDiffusionPrior(
-        components,
+        _load_components(locate_prior(source)),
         device=device,
         dtype=DTYPES[dtype],
         channels_last=channels_last,
@@ -47,46 +46,97 @@ def load_prior(
     )
 
 
-def _load_components(source: str) -> Components:
-    folder = Path(source).expanduser()
-    if not folder.is_dir():
-        if source.startswith((".", "/", "~")) or source.count("/") != 1:
-            raise InputError(
-                f"prior: {source!r} is neither a folder here, a known name ({', '.join(NAMED_PRIORS)}) nor a hub id "
-                "like 'microsoft/vq-diffusion-ithq'."
-            )
-        folder = fetch_from_hub(source)
-    for name in COMPONENT_CLASSES:
-        if not (folder / name).is_dir():
-            raise InputError(f"prior: {source!r} has no folder {name!r}; it must hold {', '.join(COMPONENT_CLASSES)}.")
-    return Components(**{name: _load_component(folder, name) for name in COMPONENT_CLASSES})
+def locate_prior(source: str | Path, *, download: bool = True) -> Path:
+    """The folder behind a name, path or hub id; without `download` the hub's cache must hold it already."""
+    text = str(source)
+    known = CATALOG.get(text)
+    if known is not None:
+        return _locate_known(known, download)
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return folder
+    if text.startswith((".", "/", "~")) or text.count("/") != 1:
+        raise InputError(
+            f"prior: {text!r} is neither a folder here, a known name ({', '.join(CATALOG)}) nor a hub id "
+            "like 'microsoft/vq-diffusion-ithq'."
+        )
+    return fetch_from_hub(text, download=download)
 
 
-def _load_component(folder: Path, name: str) -> Any:
+def _locate_known(known: KnownPrior, download: bool) -> Path:
+    if known.home is Home.PACKAGED:
+        return packaged_folder(known)
+    if known.home is Home.CONVERTED:
+        raise InputError(conversion_hint(known))
+    return fetch_from_hub(known.location, revision=known.revision, download=download)
+
+
+def _load_components(folder: Path) -> Components:
+    check_folder(folder)
+    return Components(**{name: load_component(folder, name) for name in COMPONENT_CLASSES})
+
+
+def load_component(folder: Path, name: str) -> Any:
+    """One part, by the class its own configuration names."""
+    options: dict[str, Any] = {"subfolder": name, "local_files_only": True}
+    if name in WEIGHT_STEMS:
+        options["use_safetensors"] = _has_safetensors(folder, name)  # left to itself, diffusers logs an error per guess
     try:
-        return COMPONENT_CLASSES[name].from_pretrained(str(folder), subfolder=name, local_files_only=True)
+        return _component_class(folder, name).from_pretrained(str(folder), **options)
+    except InputError:
+        raise
     except Exception as error:  # every loader has its own zoo of exceptions for a damaged or missing file
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"prior: component {name!r} of {str(folder)!r} cannot be loaded ({reason}).") from error
 
 
-def fetch_from_hub(repository: str) -> Path:
+def _has_safetensors(folder: Path, name: str) -> bool:
+    return any(path.suffix == ".safetensors" for path in weight_files(folder, name))
+
+
+def _component_class(folder: Path, name: str) -> Any:
+    if name in ("scheduler", "tokenizer"):
+        return COMPONENT_CLASSES[name]
+    config = read_json(folder / name / "config.json")
+    named = config.get("_class_name") or next(iter(config.get("architectures") or []), None)
+    return OTHER_CLASSES.get(str(named), COMPONENT_CLASSES[name])
+
+
+_OTHER_PRECISIONS = ("*.fp16.*", "*.bf16.*", "*.non_ema.*")
+"""Variants beside the full weights: loading does not use them, and their presence says nothing about the full ones."""
+
+
+def fetch_from_hub(
+    repository: str, *, revision: str | None = None, to: Path | None = None, download: bool = True
+) -> Path:
     """The local copy of a hub repository, downloaded once; safetensors where they exist, plain tensors elsewhere."""
     import huggingface_hub
 
     huggingface_hub.logging.set_verbosity_error()  # its retries would fill the terminal before the reason is known
 
-    def snapshot(*endings: str) -> Path:
-        patterns = [f"{name}/*{ending}" for name in COMPONENT_CLASSES for ending in endings]
-        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=patterns))
+    def snapshot(*patterns: str) -> Path:
+        return Path(
+            huggingface_hub.snapshot_download(
+                repository,
+                revision=revision,
+                allow_patterns=list(patterns),
+                ignore_patterns=list(_OTHER_PRECISIONS),
+                local_dir=to,
+                local_files_only=not download,
+            )
+        )
 
     try:
-        folder = snapshot(".json", ".txt", ".safetensors")
-        if not list((folder / "transformer").glob("*.safetensors")):
-            folder = snapshot(".bin")
+        endings = ("json", "txt", "safetensors")
+        folder = snapshot(*(f"{name}/*.{ending}" for name in COMPONENTS for ending in endings))
+        pickled = [name for name in WEIGHT_STEMS if not _has_safetensors(folder, name)]
+        if pickled:
+            folder = snapshot(*(f"{name}/*.bin" for name in pickled))
     except (huggingface_hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+        offline = huggingface_hub.constants.HF_HUB_OFFLINE
+        hint = "offline mode is on (HF_HUB_OFFLINE)" if offline else "check the name and the connection"
         raise InputError(
             f"prior: {repository!r} cannot be fetched from the hub and is not in its local cache "
-            f"({type(error).__name__}); check the name and the connection, or give a folder."
+            f"({type(error).__name__}); {hint}, or give a folder."
         ) from error
     return folder

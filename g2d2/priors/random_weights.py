@@ -19,6 +19,7 @@ class Architecture:
 
     codes: int
     code_width: int
+    latent_width: int
     token_side: int
     decoder_channels: tuple[int, ...]
     decoder_layers: int
@@ -28,6 +29,8 @@ class Architecture:
     head_width: int
     text_width: int
     text_length: int
+    lowest_attention: bool = False
+    """Attention in the decoder's blocks at the lowest resolution, beside the middle block's own."""
     train_steps: int = 100
 
     def with_layers(self, transformer_layers: int) -> "Architecture":
@@ -37,6 +40,7 @@ class Architecture:
 TINY = Architecture(
     codes=8,
     code_width=4,
+    latent_width=4,
     token_side=4,
     decoder_channels=(8, 8),
     decoder_layers=1,
@@ -53,15 +57,17 @@ TINY = Architecture(
 ITHQ = Architecture(
     codes=4096,
     code_width=128,
+    latent_width=256,
     token_side=32,
-    decoder_channels=(128, 128, 256, 512),
+    decoder_channels=(64, 128, 256, 512),
     decoder_layers=2,
     norm_groups=32,
     transformer_layers=36,
-    heads=22,
-    head_width=64,
+    heads=16,
+    head_width=88,
     text_width=512,
     text_length=77,
+    lowest_attention=True,
 )
 """The shape of microsoft/vq-diffusion-ithq: 256x256 images, 1024 tokens."""
 
@@ -71,12 +77,13 @@ def random_components(shape: Architecture, seed: int = 0) -> Components:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         blocks = len(shape.decoder_channels)
+        attention = "Attn" if shape.lowest_attention else ""
         vqvae = VQModel(
-            down_block_types=("DownEncoderBlock2D",) * blocks,
-            up_block_types=("UpDecoderBlock2D",) * blocks,
+            down_block_types=("DownEncoderBlock2D",) * (blocks - 1) + (f"{attention}DownEncoderBlock2D",),
+            up_block_types=(f"{attention}UpDecoderBlock2D",) + ("UpDecoderBlock2D",) * (blocks - 1),
             block_out_channels=shape.decoder_channels,
             layers_per_block=shape.decoder_layers,
-            latent_channels=shape.code_width,
+            latent_channels=shape.latent_width,
             vq_embed_dim=shape.code_width,
             num_vq_embeddings=shape.codes,
             norm_num_groups=shape.norm_groups,

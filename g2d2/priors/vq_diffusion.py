@@ -10,9 +10,10 @@ from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import (
     LearnedClassifierFreeSamplingEmbeddings,
 )
 from torch import Tensor, nn
-from transformers import CLIPTextModel, CLIPTokenizer
+from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 
 from g2d2.priors.base import Condition
+from g2d2.priors.clip_conditioned import ClipConditionedTransformer, GumbelVQModel
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
 from g2d2.schedule import NoiseSchedule, vq_diffusion_schedule
 from operators import InputError
@@ -38,6 +39,11 @@ COMPONENT_CLASSES: dict[str, Any] = {
     "tokenizer": CLIPTokenizer,
     "learned_classifier_free_sampling_embeddings": LearnedClassifierFreeSamplingEmbeddings,
 }
+
+OTHER_CLASSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (ClipConditionedTransformer, GumbelVQModel, CLIPTextModelWithProjection)
+}
+"""Taken instead where a component's configuration names them: CLIP-VQDiffusion."""
 
 
 class VQDiffusionPrior:
@@ -114,7 +120,9 @@ class VQDiffusionPrior:
             if len(ids) > limit:
                 raise InputError(f"prompt: {text[:60]!r} has {len(ids)} tokens; this prior's tokenizer allows {limit}.")
         ids = tokenizer(texts, padding="max_length", max_length=limit, return_tensors="pt").input_ids
-        hidden = self.components.text_encoder(ids.to(self.device))[0]
+        output = self.components.text_encoder(ids.to(self.device))
+        pooled = _is_pooled(self.components)
+        hidden: Tensor = output.text_embeds.unsqueeze(1) if pooled else output.last_hidden_state
         states: Tensor = hidden / hidden.norm(dim=-1, keepdim=True)  # VQ-Diffusion was trained on normalised states
         return states
 
@@ -172,6 +180,12 @@ def check_components(parts: Components) -> None:
     for field, value in classes.items():
         if value != codes + 1:
             raise InputError(f"{field}: {value} does not fit the codebook of {codes} codes; it must be {codes + 1}.")
-    width, expected = parts.text_encoder.config.hidden_size, parts.transformer.config.cross_attention_dim
+    field = "projection_dim" if _is_pooled(parts) else "hidden_size"
+    width, expected = getattr(parts.text_encoder.config, field), parts.transformer.config.cross_attention_dim
     if width != expected:
-        raise InputError(f"text_encoder.hidden_size: {width} does not fit transformer.cross_attention_dim {expected}.")
+        raise InputError(f"text_encoder.{field}: {width} does not fit transformer.cross_attention_dim {expected}.")
+
+
+def _is_pooled(parts: Components) -> bool:
+    """One projected embedding of the whole prompt, as CLIP-VQDiffusion takes, instead of a state per word."""
+    return isinstance(parts.text_encoder, CLIPTextModelWithProjection)

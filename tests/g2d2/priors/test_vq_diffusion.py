@@ -149,7 +149,7 @@ def truncate(path):
         (lambda f: shutil.rmtree(f / "scheduler"), "has no folder 'scheduler'"),
         (lambda f: (f / "transformer" / "config.json").unlink(), "component 'transformer'"),
         (lambda f: next((f / "vqvae").glob("*.safetensors")).unlink(), "component 'vqvae'"),
-        (lambda f: truncate(next((f / "text_encoder").glob("*.safetensors"))), "component 'text_encoder'"),
+        (lambda f: truncate(next((f / "text_encoder").glob("*.safetensors"))), "text_encoder/model.safetensors is cut"),
     ],
 )
 def test_damaged_folders_are_named(folder, tmp_path, damage, message):
@@ -195,11 +195,15 @@ def test_a_hub_copy_without_safetensors_loads_plain_tensors(tmp_path, monkeypatc
             part.save_pretrained(tmp_path / name, safe_serialization=False)
         else:
             part.save_pretrained(tmp_path / name)
+    for name in ("transformer", "vqvae"):  # what the hub keeps beside them must not pass for the weights
+        (tmp_path / name / "diffusion_pytorch_model.fp16.safetensors").write_bytes(b"half")
     asked = []
     monkeypatch.setattr(
-        "huggingface_hub.snapshot_download", lambda _id, allow_patterns: asked.append(allow_patterns) or str(tmp_path)
+        "huggingface_hub.snapshot_download",
+        lambda _id, allow_patterns, ignore_patterns, **_: asked.append(allow_patterns) or str(tmp_path),
     )
     assert torch.equal(load_prior("some/prior").codebook, random_prior(seed=4).codebook)
     assert len(asked) == 2
     assert "transformer/*.bin" in asked[1]
+    assert "text_encoder/*.bin" not in asked[1]
     assert not any(pattern.endswith(".bin") for pattern in asked[0])

@@ -1,0 +1,141 @@
+"""The priors known by name: where each lives, its licence, size and shape. Imports no model library."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from operators.errors import InputError
+
+EMBEDDED = Path(__file__).parent / "embedded"
+
+
+class Home(StrEnum):
+    """Where the files of a prior come from."""
+
+    PACKAGED = "packaged"
+    HUB = "hub"
+    CONVERTED = "converted"
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """What a file of a published prior must look like."""
+
+    path: str
+    size: int
+    exact: bool = True
+    """False: the source states the size to three digits only."""
+    sha256: str | None = None
+    """None where the source's page was not available to copy it from."""
+
+
+@dataclass(frozen=True)
+class KnownPrior:
+    """One line of `g2d2 prior list`."""
+
+    name: str
+    home: Home
+    location: str
+    """Folder inside the package, hub id, or the repository that publishes the checkpoint."""
+    licence: str
+    size: str
+    image_size: int
+    token_side: int
+    codes: int
+    notes: str
+    citation: str
+    revision: str | None = None
+    files: tuple[KnownFile, ...] = ()
+    digest: str | None = None
+    digest_reason: str = ""
+    """Why `digest` is None."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The packaged folder, if it is there."""
+        folder = EMBEDDED / self.location
+        return folder if self.home is Home.PACKAGED and folder.is_dir() else None
+
+
+_PRIORS = (
+    KnownPrior(
+        name="cifar10",
+        home=Home.PACKAGED,
+        location="cifar10-vq",
+        licence="Apache-2.0 (weights); CIFAR-10 is free for research with citation",
+        size="under 20 MB",
+        image_size=32,
+        token_side=16,
+        codes=256,
+        notes="small VQ-Diffusion model of CIFAR-10, trained by `g2d2 prior train` on two CPU cores",
+        citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10` computes it",
+    ),
+    KnownPrior(
+        name="ithq",
+        home=Home.HUB,
+        location="microsoft/vq-diffusion-ithq",
+        licence="MIT",
+        size="6.0 GB",
+        image_size=256,
+        token_side=32,
+        codes=4096,
+        notes="the paper's ImageNet prior: VQ-Diffusion trained on ITHQ, 36 layers of width 1408, 1.36 B parameters",
+        citation="Tang et al., Improved Vector Quantized Diffusion Models, arXiv 2205.16007",
+        revision="3f796fb49ee559370dc638dea1d8116af131d993",
+        files=(
+            KnownFile("vqvae/config.json", 606),
+            KnownFile(
+                "vqvae/diffusion_pytorch_model.bin",
+                256_000_000,
+                exact=False,
+                sha256="c4a66f084d7c7d2041a9b330de89043974d09024e2d151d960a8c6e982c82d29",
+            ),
+            KnownFile("transformer/config.json", 399),
+            KnownFile("transformer/diffusion_pytorch_model.bin", 5_440_000_000, exact=False),
+            KnownFile("scheduler/scheduler_config.json", 251),
+            KnownFile("text_encoder/config.json", 615),
+            KnownFile("text_encoder/pytorch_model.bin", 253_000_000, exact=False),
+            KnownFile("tokenizer/tokenizer_config.json", 956),
+            KnownFile("tokenizer/special_tokens_map.json", 460),
+            KnownFile("tokenizer/merges.txt", 525_000, exact=False),
+            KnownFile("tokenizer/vocab.json", 1_060_000, exact=False),
+            KnownFile("learned_classifier_free_sampling_embeddings/config.json", 160),
+            KnownFile("learned_classifier_free_sampling_embeddings/diffusion_pytorch_model.bin", 159_000, exact=False),
+        ),
+        digest_reason="the hub publishes digests per file, not for the folder",
+    ),
+    KnownPrior(
+        name="cvqdiff-ffhq",
+        home=Home.CONVERTED,
+        location="INFINIQ-AI1/CLIPVQDiffusion",
+        licence="CC-BY-NC-4.0 (non-commercial)",
+        size="2.6 GB",
+        image_size=256,
+        token_side=16,
+        codes=4096,
+        notes="the paper's FFHQ prior: CLIP-VQDiffusion, 24 layers of width 512 under one CLIP text embedding; "
+        "download clipvq_ffhq.pt, ffhq_vqgan_99epoch.ckpt and their YAML files there, then `g2d2 prior convert`",
+        citation="Han and Kim, CLIP-VQDiffusion, arXiv 2403.14944",
+        digest_reason="its publisher states none",
+    ),
+)
+
+CATALOG = {prior.name: prior for prior in _PRIORS}
+
+
+def packaged_folder(prior: KnownPrior) -> Path:
+    """The folder of a packaged prior, or one sentence on why it is not there."""
+    if prior.folder is None:
+        raise InputError(
+            f"prior: {prior.name!r} is not installed: the package has no folder {EMBEDDED.name}/{prior.location}; "
+            "train it with `g2d2 prior train`, or give another prior."
+        )
+    return prior.folder
+
+
+def conversion_hint(prior: KnownPrior) -> str:
+    return (
+        f"prior: {prior.name!r} is published in its original layout only; get its files from {prior.location}, convert "
+        "them with `g2d2 prior convert`, and give the folder that makes."
+    )

@@ -1,0 +1,138 @@
+"""`g2d2 prior`, as a person would use it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from g2d2.priors import TINY, catalog, load_prior, prior_digest
+from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
+from pipelines import cli
+from pipelines.commands import prior as command
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prior")
+    parts = random_components(TINY)
+    for name in COMPONENT_CLASSES:
+        getattr(parts, name).save_pretrained(folder / name)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def hub_without_files(tmp_path, monkeypatch):
+    """No test depends on what this machine has cached."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.file_download.HF_HUB_CACHE", str(tmp_path / "hub"), raising=False)
+    monkeypatch.setattr(catalog, "EMBEDDED", tmp_path / "embedded")
+
+
+def run(*words):
+    return cli.main(["prior", *map(str, words)])
+
+
+def failed(capsys, *words):
+    assert run(*words) == 2
+    error = capsys.readouterr().err.strip()
+    assert len(error.splitlines()) == 1
+    assert error.startswith("g2d2 prior: ")
+    return error
+
+
+def test_list_is_a_table_and_json(capsys):
+    assert run("list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "home", "installed", "size", "shape", "licence", "digest"]
+    assert [line.split()[0] for line in lines[1:4]] == ["cifar10", "ithq", "cvqdiff-ffhq"]
+    assert run("list", "--json") == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ithq"]["location"] == "microsoft/vq-diffusion-ithq"
+    assert rows["ithq"]["licence"] == "MIT"
+    assert not any(row["installed"] for row in rows.values())
+
+
+def test_a_packaged_prior_is_listed_with_its_digest_and_copied(whole, tmp_path, capsys):
+    shutil.copytree(whole, tmp_path / "embedded" / "cifar10-vq")
+    assert run("list", "--json") == 0
+    row = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "cifar10")
+    assert row["installed"]
+    assert row["digest"] == prior_digest(whole)[:12]
+    assert run("fetch", "cifar10", "--to", tmp_path / "mine") == 0
+    assert "8x8 pixels" in capsys.readouterr().out
+    assert load_prior(tmp_path / "mine").num_tokens == 16
+    assert "exists already" in failed(capsys, "fetch", "cifar10", "--to", tmp_path / "mine")
+
+
+def test_info_of_a_name_says_whether_it_is_here(capsys):
+    assert run("info", "cifar10") == 0
+    assert "not installed" in capsys.readouterr().out
+    assert run("info", "ithq", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["folder"] == "not installed"
+    assert facts["digest"].startswith("unknown: ")
+    assert facts["expected_shape"] == "256x256 pixels, 32x32 tokens, 4096 codes"
+
+
+def test_info_of_a_folder_reads_it(whole, capsys):
+    assert run("info", whole, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["shape"] == "8x8 pixels, 4x4 tokens, 8 codes"
+    assert facts["digest"] == prior_digest(whole)
+
+
+def test_fetch_takes_the_hubs_files_and_checks_them(whole, tmp_path, capsys, monkeypatch):
+    def download(repository, local_dir, **_):
+        return str(shutil.copytree(whole, local_dir, dirs_exist_ok=True)) if local_dir else str(whole)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert run("fetch", "some/prior", "--to", tmp_path / "here") == 0
+    assert str(tmp_path / "here") in capsys.readouterr().out
+    # the tiny prior is not what 'ithq' is published as
+    assert "'ithq' publishes it with" in failed(capsys, "fetch", "ithq")
+
+
+def test_fetch_says_why_it_cannot(capsys):
+    assert "offline mode is on" in failed(capsys, "fetch", "ithq")
+    assert "g2d2 prior convert" in failed(capsys, "fetch", "cvqdiff-ffhq")
+    assert "is not installed" in failed(capsys, "fetch", "cifar10")
+
+
+def test_check_tells_whole_from_damaged(whole, tmp_path, capsys):
+    assert run("check", whole) == 0
+    assert prior_digest(whole) in capsys.readouterr().out
+    assert "publishes it with 606" in failed(capsys, "check", whole, "--as", "ithq")
+    broken = shutil.copytree(whole, tmp_path / "broken")
+    path = broken / "vqvae" / "diffusion_pytorch_model.safetensors"
+    path.write_bytes(path.read_bytes()[:-7])
+    assert "is cut short" in failed(capsys, "check", broken)
+    assert "is not a folder" in failed(capsys, "check", tmp_path / "nowhere")
+    assert "nor a hub id in the local cache" in failed(capsys, "info", "no/where")
+
+
+def test_convert_names_a_missing_file(tmp_path, capsys):
+    words = ["--config", tmp_path / "a.yaml", "--vqvae-config", tmp_path / "b.yaml", "--out", tmp_path / "out"]
+    assert "a.yaml: there is no such file" in failed(capsys, "convert", tmp_path / "m.pth", *words)
+
+
+def test_every_action_has_help_with_an_example(capsys):
+    for name in command.ACTIONS:
+        with pytest.raises(SystemExit) as stop:
+            run(name, "--help")
+        assert stop.value.code == 0
+        assert f"example:\n  g2d2 prior {name}" in capsys.readouterr().out
+
+
+def test_listing_loads_no_model_library():
+    code = (
+        "import sys\nfrom pipelines.cli import main\nmain(['prior', 'list'])\n"
+        "print([m for m in ('diffusers', 'transformers') if m in sys.modules])"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
