@@ -13,6 +13,7 @@ from g2d2.priors.checking import check_folder
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import folder_bytes, read_shape
 from operators.errors import InputError
+from pipelines.commands import prior_training
 
 EXAMPLE = "g2d2 prior list"
 
@@ -230,4 +231,7 @@ ACTIONS = {
     "fetch": Action("download a prior once", "g2d2 prior fetch ithq --to priors/ithq", _configure_fetch, _fetch),
     "check": Action("check a folder's files", "g2d2 prior check priors/ithq --as ithq", _configure_check, _check),
     "convert": Action("convert an original checkpoint", CONVERT_EXAMPLE, _configure_convert, _convert),
+    "train": Action(
+        "train the embedded prior again", prior_training.EXAMPLE, prior_training.configure, prior_training.run
+    ),
 }

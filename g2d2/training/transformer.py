@@ -1,0 +1,177 @@
+"""Stage two: the VQ-Diffusion prior over tokens, with its text encoder and unconditional embedding."""
+
+import copy
+from typing import Any
+
+import torch
+from diffusers import Transformer2DModel, VQDiffusionScheduler
+from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import (
+    LearnedClassifierFreeSamplingEmbeddings,
+)
+from torch import Tensor, nn
+
+from g2d2.training.data import PROMPTS
+from g2d2.training.loop import cosine_lr, step_generator
+from g2d2.training.noise import accept_row_timesteps, corrupt, spread_timesteps
+from g2d2.training.orthogonal import OrthogonalMomentum
+from g2d2.training.recipe import Recipe, TransformerSettings
+from g2d2.training.text import build_text_encoder, build_tokenizer, encode_ids, prompt_ids
+
+
+class TokenPrior(nn.Module):
+    """What is trained together: transformer, text encoder and unconditional embedding."""
+
+    ids: Tensor
+
+    def __init__(self, settings: TransformerSettings, codes: int, side: int) -> None:
+        super().__init__()
+        self.tokenizer = build_tokenizer(PROMPTS, settings.text_length)
+        self.text_encoder = build_text_encoder(settings, self.tokenizer)
+        self.unconditional = LearnedClassifierFreeSamplingEmbeddings(
+            learnable=True, hidden_size=settings.text_width, length=settings.text_length
+        )
+        self.transformer = Transformer2DModel(
+            num_attention_heads=settings.heads,
+            attention_head_dim=settings.head_dim,
+            num_layers=settings.layers,
+            sample_size=side,
+            num_vector_embeds=codes + 1,
+            num_embeds_ada_norm=settings.timesteps,
+            cross_attention_dim=settings.text_width,
+            activation_fn="gelu-approximate",
+            attention_bias=True,
+            norm_type="ada_norm",
+        )
+        self.register_buffer("ids", prompt_ids(self.tokenizer, PROMPTS), persistent=False)  # (10, L)
+        _initialise(self.transformer)
+        nn.init.normal_(self.unconditional.embeddings, std=settings.text_width**-0.5)
+        accept_row_timesteps(self.transformer)
+
+    def conditions(self, labels: Tensor, dropped: Tensor) -> Tensor:
+        """Prompt embeddings of labels, the unconditional one where dropped. (B,), (B,) -> (B, L, W)."""
+        # Ten prompts serve every row: the text encoder's cost does not grow with the batch.
+        prompts = encode_ids(self.text_encoder, self.ids)[labels]
+        return torch.where(dropped[:, None, None], self.unconditional.embeddings, prompts)
+
+    def forward(self, z_t: Tensor, t: Tensor, labels: Tensor, dropped: Tensor) -> Tensor:
+        """log p(z_0 | z_t), (B, D) -> (B, K, D)."""
+        condition = self.conditions(labels, dropped)
+        output: Tensor = self.transformer(z_t, encoder_hidden_states=condition, timestep=t).sample
+        return output
+
+
+def _initialise(transformer: Transformer2DModel) -> None:
+    """Start every block as the identity and every adaptive norm as a plain one."""
+    for name, module in transformer.named_modules():
+        if name.endswith(("to_out.0", "ff.net.2", "norm1.linear", "norm2.linear", "norm3.linear")):
+            nn.init.zeros_(module.weight)
+            nn.init.zeros_(module.bias)
+    embedding = transformer.latent_image_embedding
+    for table in (embedding.emb, embedding.height_emb, embedding.width_emb):
+        nn.init.normal_(table.weight, std=0.3)
+
+
+def masked_nats(log_p: Tensor, tokens: Tensor, changed: Tensor) -> Tensor:
+    """Mean cross entropy in nats over the changed tokens of a batch."""
+    nats: Tensor = -log_p.gather(1, tokens[:, None])[:, 0]  # (B, D)
+    return (nats * changed).sum() / changed.sum().clamp(min=1)
+
+
+class TransformerStage:
+    """Cross entropy of z_0 on masked tokens, with averaged weights for export."""
+
+    name = "transformer"
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        tokens: Tensor,  # (F, N, D): flips, images, positions
+        labels: Tensor,  # (N,)
+        held_out: tuple[Tensor, Tensor],  # (M, D), (M,)
+        side: int,
+        device: torch.device,
+    ) -> None:
+        self.settings, self.seed, self.bf16 = recipe.transformer, recipe.seed, recipe.bf16
+        self.tokens, self.labels, self.held_out, self.device = tokens, labels, held_out, device
+        self.scheduler = VQDiffusionScheduler(
+            num_vec_classes=recipe.vqvae.codes + 1, num_train_timesteps=self.settings.timesteps
+        )
+        torch.manual_seed(recipe.seed)
+        self.prior = TokenPrior(self.settings, recipe.vqvae.codes, side).to(device)
+        self.average = copy.deepcopy(self.prior).requires_grad_(False).eval()
+        matrices, rest = _split_weights(self.prior)
+        self.optimizers: dict[str, torch.optim.Optimizer] = {
+            "matrices": OrthogonalMomentum(
+                matrices, self.settings.lr_matrices, weight_decay=self.settings.weight_decay
+            ),
+            "rest": torch.optim.AdamW(rest, lr=self.settings.lr_rest, betas=(0.9, 0.95), weight_decay=0),
+        }
+
+    def step(self, index: int, fraction: float) -> dict[str, float]:
+        s = self.settings
+        generator = step_generator(self.seed, self.name, index)
+        rows = torch.randint(len(self.labels), (s.batch,), generator=generator)
+        flips = torch.randint(len(self.tokens), (s.batch,), generator=generator)
+        tokens = self.tokens[flips, rows].long()  # (B, D)
+        t = spread_timesteps(s.batch, s.timesteps, generator)
+        dropped = torch.rand(s.batch, generator=generator) < s.prompt_dropout
+        noisy = corrupt(tokens, t, self.scheduler, generator)
+        loss = self._loss(self.prior, tokens, noisy, t, self.labels[rows], dropped)
+        for optimizer, peak in zip(self.optimizers.values(), (s.lr_matrices, s.lr_rest), strict=True):
+            optimizer.param_groups[0]["lr"] = peak * cosine_lr(fraction)
+            optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        for optimizer in self.optimizers.values():
+            optimizer.step()
+        self._average(index)
+        return {"loss": loss.item()}
+
+    @torch.no_grad()
+    def report(self) -> dict[str, float]:
+        """Held-out nats per masked token of the averaged weights, over all noise levels."""
+        tokens, labels = self.held_out
+        generator = step_generator(self.seed, "held out", 0)
+        t = spread_timesteps(len(tokens), self.settings.timesteps, generator)
+        noisy = corrupt(tokens, t, self.scheduler, generator)
+        dropped = torch.zeros(len(tokens), dtype=torch.bool)
+        return {"held_out_nats": self._loss(self.average, tokens, noisy, t, labels, dropped).item()}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "prior": self.prior.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.prior.load_state_dict(state["prior"])
+        self.average.load_state_dict(state["average"])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state["optimizers"][name])
+
+    def _loss(
+        self, prior: TokenPrior, tokens: Tensor, noisy: Tensor, t: Tensor, labels: Tensor, dropped: Tensor
+    ) -> Tensor:
+        changed = (noisy != tokens).to(self.device)
+        inputs = (part.to(self.device) for part in (noisy, t, labels, dropped))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            log_p = prior(*inputs)
+        return masked_nats(log_p.float(), tokens.to(self.device), changed)
+
+    @torch.no_grad()
+    def _average(self, index: int) -> None:
+        # The ramp forgets the random start; without it a short run would average mostly noise.
+        decay = min(self.settings.ema_decay, (1 + index) / (10 + index))
+        pairs = zip(self.average.parameters(), self.prior.parameters(), strict=True)
+        for averaged, current in pairs:
+            averaged.lerp_(current, 1 - decay)
+
+
+def _split_weights(prior: TokenPrior) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices of attention and feed-forward layers, and everything else."""
+    matrices: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
+    for name, weight in prior.named_parameters():
+        inside = name.startswith("transformer.transformer_blocks.") and ".norm" not in name
+        (matrices if inside and weight.ndim == 2 else rest).append(weight)
+    return matrices, rest
