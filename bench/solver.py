@@ -1,0 +1,73 @@
+"""Seconds and peak memory per image: the loop as published against this solver, same prior, steps and iterations.
+
+Seconds are CPU seconds of one thread, so they compare the work itself and a busy machine matters little. What more
+threads add is left out: a batch keeps them busy and a single image does not, so with them the ratio is larger.
+"""
+
+import statistics
+from functools import partial
+from typing import Any
+
+from bench.memory import peak_of
+from bench.problems import PROBLEMS
+from bench.registry import Effort, register
+from bench.sides import OURS, PUBLISHED, build_side
+from bench.timing import median_ratio, take_turns
+
+GUIDANCE = (5.0, 1.0)  # at 1 the published loop still pays for both passes
+LEAST_SPEEDUP, MOST_MEMORY = 6.0, 0.6  # aims, at batch 16 or more
+
+_PLANS: dict[str, list[tuple[str, tuple[int, ...], int]]] = {
+    "quick": [("tiny", (2,), 1)],
+    "normal": [("small", (1, 8, 16, 32), 3), ("full", (1, 2), 1)],
+    "full": [("small", (1, 8, 16, 32), 7), ("full", (1, 4), 2)],
+}
+
+
+@register("solver")
+def run(effort: Effort) -> list[dict[str, Any]]:
+    """One row per architecture, guidance and batch size."""
+    return [
+        row
+        for problem, batches, rounds in _PLANS[effort.level]
+        for guidance in (GUIDANCE if problem == "small" or effort.level == "full" else GUIDANCE[:1])
+        for row in _compare(problem, guidance, batches, rounds, effort)
+    ]
+
+
+def _compare(name: str, guidance: float, batches: tuple[int, ...], rounds: int, effort: Effort) -> list[dict[str, Any]]:
+    problem = PROBLEMS[name]
+    published, ours = (build_side(side, problem) for side in (PUBLISHED, OURS))
+    calls = {"published": partial(published, 1, guidance)} | {
+        str(batch): partial(ours, batch, guidance) for batch in batches
+    }
+    seconds = take_turns(calls, rounds, warm_up=name != "full")  # minutes of work warm up by themselves
+    del published, ours, calls
+    memory = _peak(name, PUBLISHED, 1, guidance, effort)
+    rows = []
+    for batch in batches:
+        peak = _peak(name, OURS, batch, guidance, effort)
+        per_image = [whole / batch for whole in seconds[str(batch)]]
+        rows.append(
+            {
+                "architecture": name,
+                "guidance": guidance,
+                "steps": problem.steps,
+                "iterations": problem.iterations,
+                "batch": batch,
+                "published_s_per_image": statistics.median(seconds["published"]),
+                "ours_s_per_image": statistics.median(per_image),
+                "times_faster": median_ratio(seconds["published"], per_image),
+                "published_mib_per_image": memory and memory["peak_mib"],
+                "ours_mib_per_image": peak and peak["peak_mib"] / batch,
+                "share_of_memory": peak and memory and peak["peak_mib"] / batch / memory["peak_mib"],
+                "weights_mib": peak and peak["weights_mib"],
+            }
+        )
+    return rows
+
+
+def _peak(name: str, side: str, batch: int, guidance: float, effort: Effort) -> dict[str, float] | None:
+    if effort.level == "quick":  # a process of its own takes longer to start than all the rest
+        return None
+    return peak_of(name, side, batch, guidance, effort.threads)
