@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     level = parser.add_mutually_exclusive_group()
     level.add_argument("--quick", dest="level", action="store_const", const="quick", help="seconds: does it run?")
     level.add_argument("--full", dest="level", action="store_const", const="full", help="more rounds, larger batches")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads (default: 1, see bench/solver.py)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON files")
     given = parser.parse_args(arguments)
     before = torch.get_num_threads()

@@ -9,7 +9,7 @@ from torch import Tensor
 from bench.problems import PROBLEMS, PROMPT
 from bench.registry import Effort, register
 from bench.timing import take_turns
-from g2d2.objective import kl_divergence, misfit
+from g2d2.objective import kl_with_gradient, misfit
 from g2d2.optimizers import RowOptimizer
 from g2d2.randomness import RowRandom
 from g2d2.relaxation import relax
@@ -89,13 +89,10 @@ class _Parts:
         torch.autograd.grad(misfit(self.operator(self.prior.decode(embeddings)), self.y).sum(), embeddings)
 
     def relaxation(self) -> None:
-        log_alpha = self.log_alpha.detach().requires_grad_()
-        relaxed = relax(log_alpha, self.gumbel, self.ones, self.codebook, "gumbel")
-        torch.autograd.grad(relaxed, log_alpha, self.embeddings)
+        relax(self.log_alpha, self.gumbel.clone(), self.ones, self.codebook, "gumbel").gradient(self.embeddings)
 
     def kl(self) -> None:
-        log_alpha = self.log_alpha.detach().requires_grad_()
-        torch.autograd.grad(kl_divergence(log_alpha, self.log_prior).sum(), log_alpha)
+        kl_with_gradient(self.log_alpha, self.log_prior)
 
     def optimiser(self) -> None:
         self.rows.update_(self.log_alpha, self.gradient, 1e-6 * self.ones)

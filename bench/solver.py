@@ -1,7 +1,7 @@
 """Seconds and peak memory per image: the loop as published against this solver, same prior, steps and iterations.
 
-Seconds are CPU seconds of one thread, so they compare the work itself and a busy machine matters little. What more
-threads add is left out: a batch keeps them busy and a single image does not, so with them the ratio is larger.
+Seconds are on the clock, with as many threads as asked; the sides take turns and the ratio is taken within a round.
+Threads wait for each other: run it on an idle machine, or with `--threads 1` on a busy one.
 """
 
 import statistics

@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping
 
 
 def take_turns(calls: Mapping[str, Callable[[], object]], rounds: int, warm_up: bool = True) -> dict[str, list[float]]:
-    """CPU seconds of every call in every round; an unmeasured round comes first where asked.
-
-    CPU time of all threads leaves out the waiting for other programs; with one thread on an idle machine it is what
-    the clock shows.
-    """
+    """Seconds on the clock of every call in every round; an unmeasured round comes first where asked."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(rounds + warm_up):
         for name, call in calls.items():
-            start = time.process_time()
+            start = time.perf_counter()
             call()
             if turn >= warm_up:
-                seconds[name].append(time.process_time() - start)
+                seconds[name].append(time.perf_counter() - start)
     return seconds
 
 

@@ -4,15 +4,21 @@ import torch
 from torch import Tensor
 
 
-def kl_divergence(log_alpha: Tensor, log_prior: Tensor, exact_gradient: bool = True) -> Tensor:
-    """KL of two token-wise categoricals (B, K, D), summed over tokens. (B,)
+def kl_divergence(log_alpha: Tensor, log_prior: Tensor) -> Tensor:
+    """KL of two token-wise normalised categoricals (B, K, D), summed over tokens. (B,)"""
+    return kl_with_gradient(log_alpha, log_prior)[0]
 
-    With `exact_gradient=False` the logits stand where their log-softmax belongs: for normalised logits the value is
-    the same, the gradient gains alpha itself (the published code's behaviour).
+
+def kl_with_gradient(log_alpha: Tensor, log_prior: Tensor, exact: bool = True) -> tuple[Tensor, Tensor]:
+    """The KL (B,) and its gradient alpha_k (log alpha_k - log prior_k - KL of the token). (B, K, D)
+
+    `exact=False` gives the published code's gradient, in which logits stand where their log-softmax belongs: the value
+    is the same, the gradient gains alpha itself.
     """
-    normalised = log_alpha.log_softmax(dim=1)
-    log_ratio = (normalised if exact_gradient else log_alpha) - log_prior
-    return (normalised.exp() * log_ratio).sum(dim=(1, 2))
+    alpha, log_ratio = log_alpha.exp(), log_alpha - log_prior
+    per_token = (alpha * log_ratio).sum(dim=1, keepdim=True)  # (B, 1, D)
+    shift = per_token if exact else per_token - 1
+    return per_token.sum(dim=(1, 2)), log_ratio.sub_(shift).mul_(alpha)
 
 
 def misfit(measured: Tensor, y: Tensor, squared: bool = False) -> Tensor:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from g2d2.objective import kl_divergence, misfit, schedule_weight
+from g2d2.objective import kl_with_gradient, misfit, schedule_weight
 from g2d2.optimizers import RowOptimizer
 from g2d2.priors.base import Prior
 from g2d2.randomness import RowRandom
@@ -87,31 +87,41 @@ class VariationalStep:
         self.prior, self.rows, self.random = prior, rows, random
         self.codebook = prior.codebook.to(prior.dtype)
         self.optimizer: RowOptimizer | None = None
+        size = prior.decode_rows or len(rows)
+        groups = [slice(start, start + size) for start in range(0, len(rows), size)]
+        self.parts = [(some, rows.operator.select(some)) for some in groups]
 
     def minimise(self, log_alpha: Tensor, log_prior: Tensor, step: int, recorder: Recorder) -> Tensor:
         """The optimised, normalised log alpha, starting from `log_alpha`. (B, K, D)"""
         rows, batch = self.rows, self.rows.batch
         endpoints = batch.weight_schedule == "endpoints"
         rate = rows.learning_rate * schedule_weight(rows.lambda_lr, step, batch.steps, endpoints)
-        eta = (rows.eta_kl * schedule_weight(rows.lambda_kl, step, batch.steps, endpoints)).flatten()  # (B,)
+        eta = rows.eta_kl * schedule_weight(rows.lambda_kl, step, batch.steps, endpoints)  # (B, 1, 1)
         if self.optimizer is None or batch.optimizer_memory == "step":
             self.optimizer = RowOptimizer(batch.optimizer, log_alpha)
         for iteration in range(batch.iterations):
-            log_alpha = log_alpha.detach().requires_grad_()
-            likelihood = misfit(self._measure(log_alpha, step, iteration), rows.y, batch.likelihood == "squared")
-            kl = kl_divergence(log_alpha, log_prior, batch.kl_gradient == "exact")
-            total = eta * kl + likelihood
-            (gradient,) = torch.autograd.grad(total.sum(), log_alpha)
-            recorder.iteration(total, likelihood, kl)
-            log_alpha = self.optimizer.update_(log_alpha.detach(), gradient, rate).log_softmax(dim=1)
+            noise = self._noise(log_alpha, step, iteration) if needs_noise(batch.relaxation) else None
+            relaxed = relax(log_alpha, noise, rows.temperature, self.codebook, batch.relaxation)
+            likelihood, embedding_gradient = self._misfit(relaxed.embeddings)
+            gradient = relaxed.gradient(embedding_gradient)
+            del relaxed, noise
+            kl, kl_gradient = kl_with_gradient(log_alpha, log_prior, batch.kl_gradient == "exact")
+            gradient.add_(kl_gradient.mul_(eta))
+            recorder.iteration(eta.flatten() * kl + likelihood, likelihood, kl)
+            log_alpha = self.optimizer.update_(log_alpha, gradient, rate).log_softmax(dim=1)
         return log_alpha
 
-    def _measure(self, log_alpha: Tensor, step: int, iteration: int) -> Tensor:
-        kind = self.rows.batch.relaxation
-        noise = self._noise(log_alpha, step, iteration) if needs_noise(kind) else None
-        embeddings = relax(log_alpha, noise, self.rows.temperature, self.codebook, kind)
-        measured: Tensor = self.rows.operator(self.prior.decode(embeddings))
-        return measured
+    def _misfit(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
+        """||y - A decode(e)|| per row and its gradient by e, a few rows at a time where the prior asks for that."""
+        squared = self.rows.batch.likelihood == "squared"
+        values: list[Tensor] = []
+        gradients: list[Tensor] = []
+        for some, operator in self.parts:
+            part = embeddings[some].detach().requires_grad_()
+            value = misfit(operator(self.prior.decode(part)), self.rows.y[some], squared)
+            gradients += torch.autograd.grad(value.sum(), part)
+            values.append(value.detach())
+        return torch.cat(values), torch.cat(gradients)
 
     def prior_image(self, log_prior: Tensor, step: int) -> Tensor:
         """An image of a sample of the prior, by the noise the step has drawn already."""

@@ -123,6 +123,15 @@ class Operator(nn.Module):
         stacked.measurement_counts = tuple(count for op in operators for count in op.measurement_counts)
         return stacked
 
+    def select(self, rows: slice) -> Self:
+        """The operator of some rows of a batch; itself where all rows share one."""
+        if self.rows == 1:
+            return self
+        part = copy.copy(self)
+        part._buffers = {name: None if buffer is None else buffer[rows] for name, buffer in self._buffers.items()}
+        part.row_settings, part.measurement_counts = self.row_settings[rows], self.measurement_counts[rows]
+        return part
+
     def extra_repr(self) -> str:
         """Shown by print(op)."""
         return f"{self.image_shape} -> {self.measurement_shape}, rows={self.rows}, {self.row_settings[0]!r}"

@@ -42,6 +42,10 @@ class Prior(Protocol):
     def dtype(self) -> torch.dtype:
         """Precision of the solver's own arithmetic; networks may run in less."""
 
+    @property
+    def decode_rows(self) -> int | None:
+        """Rows to decode and differentiate at once, to bound memory; None takes the whole batch."""
+
     def encode_prompts(self, prompts: Sequence[str], guidance: Sequence[float]) -> Condition: ...
 
     def log_probs(self, z_t: Tensor, t: int, condition: Condition, top_p: float = 1.0) -> Tensor:

@@ -71,6 +71,7 @@ class VQDiffusionPrior:
         self.device = torch.device(device)
         self.network_dtype = dtype
         self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
+        self.decode_rows = CPU_ROWS if self.device.type == "cpu" else None
         self.components = components
         for part in (components.vqvae, components.transformer, components.text_encoder, self._learned):
             # diffusers' own `to` logs a warning for every component, whatever the dtype
@@ -167,11 +168,9 @@ class VQDiffusionPrior:
 
     def decode(self, embeddings: Tensor) -> Tensor:
         grid = embeddings.reshape(*embeddings.shape[:2], *self.token_grid).to(self.network_dtype)  # (B, C, h, w)
-        if self.device.type != "cpu":
-            return self._decode_rows(grid)
-        return torch.cat([self._decode_rows(part) for part in grid.split(CPU_ROWS)])
+        return torch.cat([self._decode_some(part) for part in grid.split(self.decode_rows or len(grid))])
 
-    def _decode_rows(self, grid: Tensor) -> Tensor:
+    def _decode_some(self, grid: Tensor) -> Tensor:
         lone = len(grid) == 1 and grid.device.type == "cpu" and grid.numel() <= LONE_ROW_SIZE
         rows = grid.expand(2, -1, -1, -1) if lone else grid
         images: Tensor = self._decode(rows.contiguous(memory_format=self._memory_format)).to(self.dtype)

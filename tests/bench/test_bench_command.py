@@ -16,7 +16,7 @@ def test_names():
 @pytest.mark.parametrize("name", ["solver", "randomness", "profile"])
 def test_quick_run_writes_rows_and_machine_facts(name, tmp_path, capsys):
     threads = torch.get_num_threads()
-    assert main(["--quick", "--only", name, "--out", str(tmp_path)]) == 0
+    assert main(["--quick", "--threads", "1", "--only", name, "--out", str(tmp_path)]) == 0
     result = json.loads((tmp_path / f"{name}.json").read_text())
     assert result["bench"] == name
     assert result["rows"]
@@ -28,7 +28,7 @@ def test_quick_run_writes_rows_and_machine_facts(name, tmp_path, capsys):
 
 
 def test_shares_of_the_profile_sum_to_one(tmp_path):
-    main(["--quick", "--only", "profile", "--out", str(tmp_path)])
+    main(["--quick", "--threads", "1", "--only", "profile", "--out", str(tmp_path)])
     rows = json.loads((tmp_path / "profile.json").read_text())["rows"]
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
 
