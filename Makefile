@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow check format bench clean
+.PHONY: help setup demo test test-slow check format bench clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -14,6 +14,14 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 setup: $(READY) ## create .venv and install the package with its pinned dependencies
+
+DEMO := examples/pictures/*.png --task gaussian-deblur-32 --prior cifar10 \
+	--set steps=25 iterations=20 learning_rate=60 guidance=1
+
+demo: $(READY) ## restore four photographs with the embedded prior, star and Markov; writes out/demo/
+	$(BIN)/g2d2 solve $(DEMO) --process star --out out/demo/star
+	$(BIN)/g2d2 solve $(DEMO) --process markov --out out/demo/markov
+	@echo "look at out/demo/star/*-panel.png: truth, measurement, reconstruction"
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -m "not slow"
