@@ -49,7 +49,7 @@ OTHER_CLASSES: dict[str, Any] = {
 CPU_ROWS = 8
 """Rows the decoder takes at once on a CPU. Torch's convolutions change algorithm, and so rounding, between one small
 image and several, and again between 15 and 16 on one thread; a long optimisation amplifies that to other tokens. Within
-these bounds a row decodes to the same bits in any batch, at no loss of speed."""
+these bounds a row decodes to the same bits in any batch."""
 
 LONE_ROW_SIZE = 20480
 """Elements up to which torch convolves a single image by another algorithm; such a row is decoded as a pair."""
