@@ -10,7 +10,7 @@ from bench.registry import BENCHES
 
 
 def test_names():
-    assert set(BENCHES) == {"solver", "operators", "randomness", "profile"}
+    assert set(BENCHES) == {"solver", "operators", "randomness", "profile", "metrics"}
 
 
 @pytest.mark.parametrize("name", ["solver", "randomness", "profile"])

@@ -1,0 +1,30 @@
+"""How far two sets of images are apart: FID and KID through clean-fid, and the same distances on VGG16 features."""
+
+from eval.distribution.distances import frechet_distance, kernel_distance
+from eval.distribution.extractors import FeatureExtractor, extract_features
+from eval.distribution.metric import Distribution
+from eval.distribution.moments import Moments
+from eval.distribution.networks import load_extractor
+from eval.distribution.registry import (
+    build_distribution,
+    distribution_names,
+    distribution_settings,
+    score_distribution,
+)
+from eval.distribution.results import DistributionResult, Unavailable
+
+__all__ = [
+    "Distribution",
+    "DistributionResult",
+    "FeatureExtractor",
+    "Moments",
+    "Unavailable",
+    "build_distribution",
+    "distribution_names",
+    "distribution_settings",
+    "extract_features",
+    "frechet_distance",
+    "kernel_distance",
+    "load_extractor",
+    "score_distribution",
+]

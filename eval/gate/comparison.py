@@ -1,0 +1,168 @@
+"""The gate's rule, applied to every cell and metric of a baseline.
+
+The gain is the paired mean difference, candidate minus baseline, turned so that more is better. A metric of a cell is
+
+- regressed when the loss is real and matters: the sign-flip p-value, corrected by Holm over everything judged, is at
+  most 1 - confidence, and the estimated loss is larger than the tolerance;
+- improved when the same holds of a gain;
+- unchanged when the whole confidence interval of the gain lies within the tolerance on both sides;
+- undecided otherwise: the data cannot tell;
+- missing when the candidate lacks a result that the baseline has, and incomparable when the two did not see the same
+  data. Both fail the gate.
+
+Testing against no loss, and not against a loss of the tolerance, is deliberate. Where nothing changed, the differences
+of two runs are symmetric about zero and the test is exact for any noise, so false alarms are as rare as promised; and a
+loss of three tolerances is found with far fewer images.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from eval.gate.result import GateResult, Judgement, Verdict
+from eval.gate.tolerances import DEFAULT_TOLERANCES, Tolerance, checked_tolerance, default_tolerances
+from eval.scores import CellValues, ScoreTable
+from eval.statistics.multiplicity import holm
+from eval.statistics.paired import key_difference, paired
+from operators import InputError
+
+
+def compare(
+    candidate: ScoreTable,
+    baseline: ScoreTable,
+    tolerances: Mapping[str, Tolerance | Mapping[str, Any]] | None = None,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> GateResult:
+    """Judge each cell of the baseline by each metric that has a tolerance; by default those of DEFAULT_TOLERANCES."""
+    judged = _chosen(baseline, tolerances)
+    judgements = [
+        _measured(candidate, baseline, cell, metric, tolerance, resamples, seed)
+        for metric, tolerance in judged.items()
+        for cell in baseline.cells()
+    ]
+    tested = [i for i, judgement in enumerate(judgements) if judgement.p_value is not None]
+    corrected = holm([judgements[i].p_value or 0.0 for i in tested])
+    for i, p in zip(tested, corrected, strict=True):
+        judgements[i] = _decided(judgements[i], float(p), len(tested))
+    return GateResult(judgements=tuple(judgements), notes=tuple(_notes(candidate, baseline)))
+
+
+def _chosen(
+    baseline: ScoreTable, tolerances: Mapping[str, Tolerance | Mapping[str, Any]] | None
+) -> dict[str, Tolerance]:
+    if tolerances is None:
+        return default_tolerances(baseline.metrics)
+    has = f"the baseline has {', '.join(baseline.metrics) or 'no metrics'}"
+    if not tolerances:
+        raise InputError(f"tolerances: none is given: name at least one metric; {has}.")
+    for metric in tolerances:
+        if metric not in baseline.metrics:
+            raise InputError(f"tolerances: {metric!r} cannot be judged; {has}.")
+    return {metric: checked_tolerance(value, metric) for metric, value in tolerances.items()}
+
+
+def _measured(
+    candidate: ScoreTable,
+    baseline: ScoreTable,
+    cell: str,
+    metric: str,
+    tolerance: Tolerance,
+    resamples: int,
+    seed: int,
+) -> Judgement:
+    """The difference and its p-value, or why there is none; `_decided` turns them into a verdict."""
+    empty = Judgement(cell, baseline.cell_label(cell), metric, Verdict.MISSING, tolerance)
+    if cell not in candidate.cells():
+        return replace(empty, reason="the candidate does not have this cell")
+    if metric not in candidate.metrics:
+        return replace(empty, reason=f"the candidate does not have {metric}")
+    new, old = candidate.values(cell, metric), baseline.values(cell, metric)
+    lacking = _lacking(new, old)
+    if lacking:
+        return replace(empty, reason=lacking)
+    unlike = key_difference(new, old, "the candidate", "the baseline")
+    if unlike:
+        return replace(empty, verdict=Verdict.INCOMPARABLE, reason=unlike)
+    if not (new.finite & old.finite).any():
+        return replace(empty, verdict=Verdict.INCOMPARABLE, reason="no pair has finite values in both")
+    result = paired(new, old, confidence=tolerance.confidence, resamples=resamples, seed=seed)
+    return replace(
+        empty,
+        candidate_mean=result.mean_a,
+        baseline_mean=result.mean_b,
+        difference=result.difference,
+        allowed=tolerance.size(result.mean_b),
+        p_value=result.p_value,
+    )
+
+
+def _lacking(new: CellValues, old: CellValues) -> str | None:
+    """What the baseline has and the candidate has not."""
+    if new.failed_count:
+        return f"{new.failed_count} of {len(new.values)} items of the candidate failed"
+    keys = {key: bool(ok) for key, ok in zip(_keys(new), new.finite, strict=True)}
+    gone = [key for key in _keys(old) if key not in keys]
+    if gone:
+        return (
+            f"{len(gone)} of {len(old.values)} items are not in the candidate, such as {gone[0][0]} seed {gone[0][1]}"
+        )
+    broken = sum(ok and not keys[key] for key, ok in zip(_keys(old), old.finite, strict=True))
+    if broken:
+        return f"{broken} of {len(new.values)} values of the candidate are not finite although the baseline's are"
+    return None
+
+
+def _keys(values: CellValues) -> list[tuple[str, int]]:
+    return list(zip(values.measurements, values.seeds.tolist(), strict=True))
+
+
+def _decided(judgement: Judgement, p: float, family: int) -> Judgement:
+    difference, allowed = judgement.difference, judgement.allowed
+    assert difference is not None
+    assert allowed is not None
+    gain = judgement.tolerance.sign * difference.mean
+    real = p <= 1 - judgement.tolerance.confidence
+    inside = difference.low is not None and max(-difference.low, difference.high or 0.0) <= allowed
+    reason = None
+    if real and gain < -allowed:
+        verdict = Verdict.REGRESSED
+    elif real and gain > allowed:
+        verdict = Verdict.IMPROVED
+    elif inside:
+        verdict = Verdict.UNCHANGED
+    else:
+        verdict = Verdict.UNDECIDED
+        reason = _doubt(difference.clusters, family, judgement.tolerance.confidence)
+    if difference.excluded:
+        left_out = f"{difference.excluded} pairs without finite values in both are left out"
+        reason = left_out if reason is None else f"{reason}; {left_out}"
+    return replace(judgement, verdict=verdict, p_corrected=p, reason=reason)
+
+
+def _doubt(measurements: int, family: int, confidence: float) -> str:
+    """n measurements can give no p below 2 / 2^n: say so where no difference, however large, could have been seen."""
+    needed = int(np.ceil(1 + np.log2(family / (1 - confidence))))
+    if measurements < needed:
+        return f"{measurements} measurements are too few to decide anything here: at least {needed} are needed"
+    return "the interval is too wide for the tolerance"
+
+
+def _notes(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
+    notes = []
+    new = [candidate.cell_label(cell) for cell in candidate.cells() if cell not in baseline.cells()]
+    if new:
+        notes.append(f"{len(new)} cells are only in the candidate and were not judged: {'; '.join(new[:5])}")
+    metrics = [name for name in DEFAULT_TOLERANCES if name in candidate.metrics and name not in baseline.metrics]
+    if metrics:
+        notes.append(f"only the candidate has {', '.join(metrics)}: not judged")
+    for name, table in (("candidate", candidate), ("baseline", baseline)):
+        rows = table.table
+        recorded = "measurement_digest" in rows.column_names
+        unknown = rows["measurement_digest"].null_count if recorded else len(rows)
+        if unknown:
+            notes.append(f"{unknown} rows of the {name} carry no measurement digest: matched by id alone")
+    return notes

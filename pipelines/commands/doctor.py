@@ -1,0 +1,24 @@
+"""`g2d2 doctor`: look at everything a run depends on, and say what to do about what is missing."""
+
+import argparse
+import json
+
+from pipelines.doctor import CHECKS, examine
+
+EXAMPLE = "g2d2 doctor"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 if something is broken; a note alone, such as missing FID weights, is 0."""
+    findings = examine(CHECKS)
+    if args.json:
+        print(json.dumps({name: {"state": f.state, "text": f.text} for name, f in findings.items()}, indent=1))
+    else:
+        width = max(map(len, findings))
+        for name, finding in findings.items():
+            print(f"{finding.state.ljust(4)}  {name.ljust(width)}  {finding.text}")
+    return 1 if any(finding.state == "fail" for finding in findings.values()) else 0

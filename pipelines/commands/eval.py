@@ -1,0 +1,291 @@
+"""`g2d2 eval`: compare reconstructions with their ground truths, without Ray."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from pydantic import BaseModel, create_model
+from torch import Tensor
+
+from eval.distribution import build_distribution, distribution_names, distribution_settings
+from eval.distribution.results import DistributionResult
+from eval.metrics import Metric, Scored, build_metric, metric_info, metric_names, metric_settings, row_problems
+from eval.pairing import Pair, Pairing, Read, pair_pictures
+from eval.scores import score_schema
+from eval.statistics import bootstrap_interval
+from eval.weights import find_weights
+from operators import InputError
+from pipelines.images import decode_image, write_bytes
+from pipelines.options import parse_changes
+from pipelines.progress import progress
+
+EXAMPLE = "g2d2 eval examples/pictures out/demo/star --metrics psnr ssim lpips_vgg"
+
+_NEEDS_MEASUREMENT = ("residual", "residual_norm")
+_MOST_ROWS_SHOWN = 30
+_MOST_NAMES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pair's scores; `error` says what could not be scored."""
+
+    id: str
+    values: dict[str, float] = field(default_factory=dict)
+    error: str | None = None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("truth", type=Path, metavar="TRUTH", help="picture, folder or Parquet file (id, image)")
+    parser.add_argument(
+        "reconstruction", type=Path, metavar="RECON", help="the same kind, with the same names; in Parquet also "
+        "a column reconstruction"
+    )  # fmt: skip
+    per_image = [name for name in metric_names() if name not in _NEEDS_MEASUREMENT]
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help=f"per image: {', '.join(per_image)}; per set: {', '.join(distribution_names())} (default: psnr ssim "
+        "lpips_vgg)",
+    )
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="metric settings")
+    parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures at once (default: 32)")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the scores of each picture to this Parquet file"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 if everything was scored, 1 if a picture or a metric was not."""
+    if args.batch < 1:
+        raise InputError(f"batch is {args.batch}: it must be at least 1.")
+    names = _chosen(args.metrics)
+    per_image = [name for name in names if name in metric_names()]
+    settings = _settings(names, args.set)
+    pairing = pair_pictures(args.truth, args.reconstruction)
+    metrics = [build_metric(name, settings[name], device=args.device) for name in per_image]
+    sets = [
+        build_distribution(name, settings[name], device=args.device) for name in names if name in distribution_names()
+    ]
+    rows: list[Row] = []
+    with progress(len(pairing.pairs), "scored") as bar:
+        for batch in score_pairs(pairing.pairs, metrics, args.batch):
+            rows += batch
+            bar.update(len(batch))
+    readable = [pair for pair, row in zip(pairing.pairs, rows, strict=True) if row.error is None or row.values]
+    distances = [
+        distribution.score(
+            None if distribution.reference else (_decode(pair.truth, pair.id) for pair in readable),
+            (_decode(pair.reconstruction, pair.id) for pair in readable),
+        )
+        for distribution in sets
+    ]
+    if args.out:
+        _write(rows, per_image, args.reconstruction.name, args.out)
+    summary = summarize(rows, per_image)
+    if args.json:
+        print(json.dumps(_json(rows, summary, distances, pairing), indent=1))
+    else:
+        _print(rows, summary, distances)
+    _report_unpaired(pairing)
+    failed = any(row.error for row in rows) or pairing.only_truth or any(d.value is None for d in distances)
+    return 1 if failed else 0
+
+
+def score_pairs(pairs: Sequence[Pair], metrics: Sequence[Metric], batch: int) -> Iterator[list[Row]]:
+    """Rows in the order of the pairs; pictures of one size are scored together, one that cannot be read fails alone."""
+    waiting: list[tuple[str, Tensor, Tensor]] = []
+    for pair in pairs:
+        try:
+            truth, image = _decode(pair.truth, pair.id), _decode(pair.reconstruction, pair.id)
+            if truth.shape != image.shape:
+                sizes = [f"{side.shape[1]}x{side.shape[2]}" for side in (image, truth)]
+                raise InputError(f"image {pair.id}: it is {sizes[0]} and its truth {sizes[1]}: they must be equal.")
+        except (InputError, OSError) as error:
+            if waiting:
+                yield _score(waiting, metrics)
+            waiting = []
+            yield [Row(pair.id, error=str(error))]
+            continue
+        if waiting and (len(waiting) == batch or waiting[0][1].shape != truth.shape):
+            yield _score(waiting, metrics)
+            waiting = []
+        waiting.append((pair.id, truth, image))
+    if waiting:
+        yield _score(waiting, metrics)
+
+
+def summarize(rows: Sequence[Row], metrics: Sequence[str]) -> list[dict[str, Any]]:
+    """Per metric the mean of the finite values with its 95 % bootstrap interval, and what is not in it."""
+    return [_summary(name, rows) for name in metrics]
+
+
+def _chosen(given: Sequence[str] | None) -> list[str]:
+    if given is None:
+        return _default_metrics()
+    known = [*metric_names(), *distribution_names()]
+    for name in given:
+        if name not in known:
+            raise InputError(f"metrics: {name!r} is unknown; choose from {', '.join(known)}.")
+        if name in _NEEDS_MEASUREMENT:
+            raise InputError(f"metrics: {name!r} needs the measurement, which pictures do not have; choose another.")
+    return list(dict.fromkeys(given))
+
+
+def _default_metrics() -> list[str]:
+    try:
+        find_weights("vgg16")
+    except InputError as error:
+        print(f"without lpips_vgg: {error}", file=sys.stderr)
+        return ["psnr", "ssim"]
+    return ["psnr", "ssim", "lpips_vgg"]
+
+
+def _settings(names: Sequence[str], words: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What `--set` says to each metric: a key goes to every chosen metric that knows it."""
+    models: dict[str, type[BaseModel]] = {
+        name: metric_settings(name) if name in metric_names() else distribution_settings(name) for name in names
+    }
+    fields: dict[str, Any] = {
+        key: (info.annotation, info) for model in models.values() for key, info in model.model_fields.items()
+    }
+    given = parse_changes(words, {"the chosen metrics": create_model("Chosen", **fields)})["the chosen metrics"]
+    return {
+        name: {key: value for key, value in given.items() if key in model.model_fields}
+        for name, model in models.items()
+    }
+
+
+def _decode(read: Read, name: str) -> Tensor:
+    content = read()
+    if content is None:
+        raise InputError(f"image {name}: the table has none.")
+    return decode_image(content, name, convert=True)
+
+
+def _score(waiting: Sequence[tuple[str, Tensor, Tensor]], metrics: Sequence[Metric]) -> list[Row]:
+    ids = [name for name, _, _ in waiting]
+    scored = Scored(
+        truth=torch.stack([truth for _, truth, _ in waiting]),
+        images=torch.stack([image for _, _, image in waiting]),
+        truth_keys=ids,
+    )
+    refused: list[str] = []
+    columns: dict[str, list[float]] = {}
+    for metric in metrics:
+        try:
+            columns[metric.name] = metric(scored).tolist()
+        except InputError as error:  # such as pictures below the window of SSIM; other metrics go on
+            refused.append(str(error))
+            columns[metric.name] = [math.nan] * len(ids)
+    return [
+        Row(name, {metric: column[index] for metric, column in columns.items()}, problem or " ".join(refused) or None)
+        for index, (name, problem) in enumerate(zip(ids, row_problems(scored), strict=True))
+    ]
+
+
+def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    info = metric_info(name)
+    values = [row.values.get(name, math.nan) for row in rows]
+    finite = [value for value in values if math.isfinite(value)]
+    interval = bootstrap_interval(finite) if finite else None
+    failed = sum(math.isnan(value) for value in values)
+    return {
+        "metric": name,
+        "better": info.direction,
+        "unit": info.unit,
+        "mean": interval.mean if interval else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "count": len(finite),
+        "infinite": len(values) - len(finite) - failed,
+        "failed": failed,
+    }
+
+
+def _write(rows: Sequence[Row], metrics: Sequence[str], cell: str, path: Path) -> None:
+    """The same columns as a sweep's scores, so that what compares sweeps can compare folders."""
+    records = [
+        {"item": row.id, "measurement": row.id, "cell": cell, "seed": 0, "error": row.error}
+        | {name: row.values.get(name, math.nan) for name in metrics}
+        for row in rows
+    ]
+    buffer = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(records, schema=score_schema(metrics, {})), buffer)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(buffer.getvalue().to_pybytes(), path)
+
+
+def _json(
+    rows: Sequence[Row], summary: list[dict[str, Any]], distances: Sequence[DistributionResult], pairing: Pairing
+) -> dict[str, Any]:
+    return {
+        "rows": [
+            {"id": row.id, "error": row.error, **{name: _number(value) for name, value in row.values.items()}}
+            for row in rows
+        ],
+        "summary": summary,
+        "distributions": [distance.model_dump(exclude_none=True) for distance in distances],
+        "only_truth": pairing.only_truth,
+        "only_reconstruction": pairing.only_reconstruction,
+    }
+
+
+def _number(value: float) -> float | str | None:
+    """JSON has neither NaN nor infinity."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def _print(rows: Sequence[Row], summary: Sequence[dict[str, Any]], distances: Sequence[DistributionResult]) -> None:
+    names = [entry["metric"] for entry in summary]
+    if len(rows) <= _MOST_ROWS_SHOWN and names:
+        _table([["image", *names], *([row.id, *(_cell(row.values.get(n, math.nan)) for n in names)] for row in rows)])
+        print()
+    if names:
+        _table([["metric", "mean", "95 % interval", "better", "scored", "infinite", "failed"], *map(_line, summary)])
+    for distance in distances:
+        value = "-" if distance.value is None else f"{distance.value:.4f}"
+        print(f"{distance.name}  {value}  {distance.unavailable or distance.note or ''}".rstrip())
+    for row in rows:
+        if row.error:
+            print(f"failed {row.id}: {row.error}", file=sys.stderr)
+
+
+def _line(entry: dict[str, Any]) -> list[str]:
+    interval = "-" if entry["low"] is None else f"{_cell(entry['low'])} to {_cell(entry['high'])}"
+    mean = "-" if entry["mean"] is None else f"{_cell(entry['mean'])} {entry['unit']}".rstrip()
+    return [entry["metric"], mean, interval, entry["better"], *(str(entry[n]) for n in ("count", "infinite", "failed"))]
+
+
+def _cell(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _table(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _report_unpaired(pairing: Pairing) -> None:
+    for names, what in (
+        (pairing.only_truth, "ground truths without a reconstruction"),
+        (pairing.only_reconstruction, "reconstructions without a ground truth"),
+    ):
+        if names:
+            more = ", ..." if len(names) > _MOST_NAMES_SHOWN else ""
+            shown = ", ".join(names[:_MOST_NAMES_SHOWN])
+            print(f"not scored, {what} ({len(names)}): {shown}{more}", file=sys.stderr)
