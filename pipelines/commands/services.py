@@ -1,0 +1,109 @@
+"""`g2d2 services`: an S3 store, PostgreSQL, MLflow and a Ray head on this machine, for development."""
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from cluster.services.group import DEFAULT, NAMES, ServiceGroup, default_folder
+from cluster.services.service import Service
+from operators.errors import InputError
+
+EXAMPLE = 'g2d2 services start && eval "$(g2d2 services env)"'
+
+_ACTIONS = {
+    "start": "start services and wait until they serve",
+    "stop": "stop them; data, ports and keys stay",
+    "status": "tell which run, and where",
+    "env": "print the variables clients need, for eval",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, summary in _ACTIONS.items():
+        child = actions.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        child.add_argument(
+            "--dir", type=Path, default=default_folder(), metavar="DIR", help="where they live (default: %(default)s)"
+        )
+        if name in ("start", "stop"):
+            default = DEFAULT if name == "start" else NAMES
+            help_ = f"only these of {', '.join(NAMES)} (default: {', '.join(default)})"
+            child.add_argument("--only", nargs="+", choices=NAMES, default=default, metavar="NAME", help=help_)
+        if name == "start":
+            for service in ("store", "mlflow", "ray"):
+                child.add_argument(f"--{service}-port", type=int, metavar="PORT", help="instead of a free one")
+        if name == "stop":
+            child.add_argument("--erase", action="store_true", help="remove data, logs and keys as well")
+        if name == "status":
+            child.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    actions = {"start": _start, "stop": _stop, "status": _status, "env": _env}
+    return actions[args.action](args)
+
+
+def _start(args: argparse.Namespace) -> int:
+    group = ServiceGroup(args.dir, _ports(args))
+    group.start(args.only, _tell)
+    print(f"for clients: set -a; . {shlex.quote(str(group.environment_file))}; set +a")
+    return 0
+
+
+def _tell(service: Service) -> None:
+    took = f"ready in {service.seconds_to_start:.1f} s" if service.seconds_to_start else "was running"
+    print(f"{service.name:<9} {took:<16} {service.address()}", flush=True)
+
+
+def _ports(args: argparse.Namespace) -> dict[str, int]:
+    given = {name: getattr(args, f"{name}_port") for name in ("store", "mlflow", "ray")}
+    ports = {name: port for name, port in given.items() if port is not None}
+    for name, port in ports.items():
+        if not 1024 <= port <= 55535:
+            raise InputError(f"--{name}-port: {port} must be between 1024 and 55535.")
+    return ports
+
+
+def _stop(args: argparse.Namespace) -> int:
+    stopped = ServiceGroup(args.dir).stop(args.only, args.erase)
+    print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    """Exit code 1 if nothing runs, so that scripts can ask."""
+    rows = [_row(service) for service in ServiceGroup(args.dir).services.values()]
+    if args.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        for row in rows:
+            word = "running" if row["running"] else "stopped"
+            print(f"{row['name']:<9} {word}  {row['address'] or ''}".rstrip())
+    return 0 if any(row["running"] for row in rows) else 1
+
+
+def _row(service: Service) -> dict[str, Any]:
+    running = service.running
+    return {
+        "name": service.name,
+        "running": running,
+        "address": service.address() if running else None,
+        "pids": [record.pid for record in service.state.processes] if running else [],
+        "log": str(service.log),
+    }
+
+
+def _env(args: argparse.Namespace) -> int:
+    group = ServiceGroup(args.dir)
+    variables = group.environment()
+    if not variables:
+        raise InputError(f"no service of {args.dir} is running: run `g2d2 services start` first.")
+    if sys.stdout.isatty():  # keys do not belong on a screen
+        print(f'run: eval "$(g2d2 services env --dir {shlex.quote(str(args.dir))})"')
+        return 0
+    for key, value in variables.items():
+        print(f"export {key}={shlex.quote(value)};")
+    return 0

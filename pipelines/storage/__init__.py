@@ -1,0 +1,24 @@
+"""Everything that reads or writes results goes through a store: a folder, or `s3://bucket/prefix`."""
+
+import os
+
+from pipelines.storage.base import Store
+from pipelines.storage.errors import MissingObjectError, StoreError
+from pipelines.storage.names import parse_url
+
+__all__ = ["MissingObjectError", "Store", "StoreError", "open_store"]
+
+
+def open_store(url: str | os.PathLike[str]) -> Store:
+    """The store at a path, `file://` or `s3://bucket/prefix` URL; nothing is contacted before its first use.
+
+    Keys, endpoint and region come from the usual AWS variables or profile, never from the URL.
+    """
+    location = parse_url(os.fspath(url))
+    if location.bucket is None:
+        from pipelines.storage.local import LocalStore
+
+        return LocalStore(location.path)
+    from pipelines.storage.s3 import S3Store
+
+    return S3Store(location.bucket, location.path)

@@ -1,0 +1,18 @@
+"""What can go wrong with a store, each as one sentence that says what to do."""
+
+from operators.errors import InputError
+
+
+class StoreError(InputError):
+    """The store could not do what was asked."""
+
+
+class MissingObjectError(StoreError):
+    """There is nothing under this name."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"store: there is no {url}; check the name, or run the step that writes it.")
+        self.url = url
+
+    def __reduce__(self) -> tuple[type["MissingObjectError"], tuple[str]]:
+        return type(self), (self.url,)

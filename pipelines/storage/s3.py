@@ -1,0 +1,120 @@
+"""A prefix in an S3 bucket as a store.
+
+Bytes go through s3fs: it can ask for a conditional put, and its errors carry S3's own codes, where pyarrow has
+neither. Tables read in parallel by Ray Data and pyarrow.dataset go through pyarrow's own client.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from operators.errors import InputError
+from pipelines.storage.base import Names, Store
+from pipelines.storage.errors import MissingObjectError, StoreError
+from pipelines.storage.names import check_name, check_prefix
+from pipelines.storage.retrying import retry_seconds, retrying
+from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
+from pipelines.storage.s3_errors import error_code, explain, is_transient
+
+_WRITER = "g2d2-writer"
+
+Result = TypeVar("Result")
+
+
+class S3Store(Store):
+    """Objects are keys below a prefix; a put replaces an object in one step."""
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        self.bucket, self.prefix = bucket, prefix
+        self.retry_seconds = retry_seconds()
+        self._lock = threading.Lock()
+        self._open_client: Any = None
+
+    @property
+    def root(self) -> str:
+        return f"{self.bucket}/{self.prefix}" if self.prefix else self.bucket
+
+    @property
+    def filesystem(self) -> Any:
+        return ArrowS3()
+
+    def url(self, name: str = "") -> str:
+        return f"s3://{self.path(name) if name else self.root}"
+
+    def child(self, name: str) -> Self:
+        return type(self)(self.bucket, self._key(name))
+
+    def read_bytes(self, name: str) -> bytes:
+        path = self.path(name)
+        # one stream: splitting would first ask for the size, and lose the error's code
+        data: bytes = self._ask(lambda client: client.cat_file(path, max_concurrency=1), name)
+        return data
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        path = self.path(name)
+        self._ask(lambda client: client.pipe_file(path, data), name)
+
+    def create_new(self, name: str, data: bytes) -> bool:
+        path, writer = self.path(name), uuid.uuid4().hex
+
+        def put(client: Any) -> bool:
+            try:
+                client.pipe_file(path, data, mode="create", Metadata={_WRITER: writer})
+            except OSError as error:
+                if not isinstance(error, FileExistsError) and error_code(error) != "PreconditionFailed":
+                    raise
+                # an earlier try may have arrived though its answer was lost
+                found = client.call_s3("head_object", Bucket=self.bucket, Key=self._key(name))
+                return bool(found["Metadata"].get(_WRITER) == writer)
+            return True
+
+        return self._ask(put, name)
+
+    def exists(self, name: str) -> bool:
+        # a listing, because the answer to HEAD cannot tell a missing bucket or a wrong key from a missing object
+        key = self._key(name)
+        page = self._ask(lambda client: client.call_s3("list_objects_v2", Bucket=self.bucket, Prefix=key, MaxKeys=1))
+        return any(found["Key"] == key for found in page.get("Contents", ()))
+
+    def list(self, prefix: str = "") -> Names:
+        start = f"{self.prefix}/" if self.prefix else ""
+        names: Names = []
+        more: dict[str, str] = {}
+        while True:
+            page = self._list_page(start + check_prefix(prefix), more)
+            # keys that end in a slash only mark folders
+            names += [o["Key"].removeprefix(start) for o in page.get("Contents", ()) if not o["Key"].endswith("/")]
+            if not page.get("IsTruncated"):
+                return sorted(names)
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def delete(self, name: str) -> None:
+        key = self._key(name)
+        self._ask(lambda client: client.call_s3("delete_object", Bucket=self.bucket, Key=key), name)
+
+    def _list_page(self, prefix: str, more: dict[str, str]) -> Any:
+        return self._ask(
+            lambda client: client.call_s3("list_objects_v2", Bucket=self.bucket, Prefix=prefix, **more),
+        )
+
+    def _key(self, name: str) -> str:
+        return f"{self.prefix}/{check_name(name)}" if self.prefix else check_name(name)
+
+    def _ask(self, request: Callable[[Any], Result], name: str = "") -> Result:
+        """Send a request, again while the server is away; what remains becomes one sentence without its chain."""
+        try:
+            return retrying(lambda: request(self._client()), is_transient, self.retry_seconds, self.url())
+        except InputError:
+            raise
+        except Exception as error:
+            if error_code(error) in ("NoSuchKey", "404"):
+                raise MissingObjectError(self.url(name)) from None
+            advice = explain(error, endpoint_name(), self.retry_seconds)
+            raise StoreError(f"store {self.url(name)}: {advice}.") from None
+
+    def _client(self) -> Any:
+        with self._lock:
+            if self._open_client is None:
+                self._open_client = s3fs_client()
+            return self._open_client
