@@ -16,27 +16,51 @@ MAX_PIXELS = 64_000_000
 """Larger pictures are refused before they are decoded."""
 
 
+_DEEP_MODES = ("I", "F")
+"""Pillow's names of pixels deeper than a byte begin so; converting them to RGB would clip, not scale."""
+
+
 def read_image(path: Path, size: tuple[int, int] | None = None, resize: bool = False) -> Tensor:
     """An RGB picture as (3, H, W) in [-1, 1]; of another size (H, W) it is refused, or cropped and resized if asked."""
+    return _decode(path, str(path), size, resize, convert=True)
+
+
+def decode_image(
+    content: bytes, name: str, size: tuple[int, int] | None = None, *, resize: bool = False, convert: bool = False
+) -> Tensor:
+    """Like `read_image`, from an encoded picture's bytes; one that is not RGB is refused unless `convert`."""
+    return _decode(io.BytesIO(content), name, size, resize, convert)
+
+
+def _decode(file: Path | io.BytesIO, name: str, size: tuple[int, int] | None, resize: bool, convert: bool) -> Tensor:
     try:
-        with Image.open(path) as file:
-            if file.width * file.height > MAX_PIXELS:
-                raise InputError(f"image {path}: {file.width}x{file.height} is above {MAX_PIXELS} pixels.")
-            picture = file.convert("RGB")
+        with Image.open(file) as encoded:
+            if encoded.width * encoded.height > MAX_PIXELS:
+                raise InputError(f"image {name}: {encoded.width}x{encoded.height} is above {MAX_PIXELS} pixels.")
+            if encoded.mode.startswith(_DEEP_MODES):
+                raise InputError(f"image {name}: its mode is {encoded.mode}; it must have 8 bits per channel.")
+            if encoded.mode != "RGB" and not convert:
+                raise InputError(f"image {name}: its mode is {encoded.mode} and must be RGB; --convert converts it.")
+            picture = encoded.convert("RGB")
     except FileNotFoundError:
-        raise InputError(f"image {path}: there is no such file.") from None
+        raise InputError(f"image {name}: there is no such file.") from None
     except InputError:
         raise
-    except (UnidentifiedImageError, OSError, Image.DecompressionBombError, ValueError) as error:
-        raise InputError(f"image {path}: it cannot be read as a picture ({' '.join(str(error).split())}).") from None
+    except Exception as error:  # decoders raise whatever broken bytes lead them to
+        reason = "no format known to Pillow" if isinstance(error, UnidentifiedImageError) else _one_line(error)
+        raise InputError(f"image {name}: it cannot be read as a picture ({reason}).") from None
     if size is not None and (picture.height, picture.width) != size:
         if not resize:
             raise InputError(
-                f"image {path}: it is {picture.height}x{picture.width} and must be {size[0]}x{size[1]}; "
+                f"image {name}: it is {picture.height}x{picture.width} and must be {size[0]}x{size[1]}; "
                 "--resize crops and resizes it."
             )
         picture = _crop_and_resize(picture, size)
     return torch.from_numpy(np.asarray(picture, dtype=np.float32)).permute(2, 0, 1) / 127.5 - 1
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _crop_and_resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
@@ -70,9 +94,14 @@ def panel(images: Sequence[Tensor], height: int = 256, gap: int = 8) -> Image.Im
 
 def write_png(picture: Image.Image, path: Path) -> None:
     """Written whole or not at all."""
+    write_bytes(encode_png(picture), path)
+
+
+def encode_png(picture: Image.Image) -> bytes:
+    """The picture as the content of a PNG file."""
     buffer = io.BytesIO()
     picture.save(buffer, format="PNG")
-    write_bytes(buffer.getvalue(), path)
+    return buffer.getvalue()
 
 
 def write_npy(array: Tensor, path: Path) -> None:

@@ -1,0 +1,214 @@
+"""`g2d2 manifest`: measure a data set once, look at what was stored, check it."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from operators import TASKS, InputError, operator_names, operator_settings, validate
+from pipelines.images import write_png
+from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
+from pipelines.manifest.reading import Place, read_row
+from pipelines.manifest.sheet import contact_sheet
+from pipelines.manifest.summary import Rejected
+from pipelines.options import parse_changes
+
+EXAMPLE = "g2d2 manifest build cifar10-heldout manifests/cifar10 --task sr4-32 gaussian-deblur-32 --limit 100"
+
+_LISTED = 20
+"""Rejected pictures and problems that are printed; manifest.json has all of the former."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One word after `g2d2 manifest`."""
+
+    summary: str
+    example: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, action in ACTIONS.items():
+        child = actions.add_parser(
+            name,
+            help=action.summary,
+            description=action.summary.capitalize() + ".",
+            epilog=f"example:\n  {action.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        action.configure(child)
+
+
+def run(args: argparse.Namespace) -> int:
+    return ACTIONS[args.action].run(args)
+
+
+def _configure_build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="folder of pictures, Parquet, CSV, or cifar10-heldout")
+    parser.add_argument("out", metavar="OUT", help="folder or s3:// URL of the new manifest")
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--task", nargs="+", dest="tasks", metavar="NAME", help=f"tasks: {', '.join(TASKS)}")
+    choice.add_argument("--operator", metavar="NAME", help=f"one operator: {', '.join(operator_names())}")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
+    parser.add_argument("--sigma", type=float, metavar="S", help="the operator's noise level (default: 0.05)")
+    parser.add_argument("--image-size", type=int, metavar="N", help="the operator's images are N x N (default: any)")
+    parser.add_argument("--seed", type=int, help="seed of all noise (default: 0)")
+    for column in ("image", "id", "label", "prompt"):
+        parser.add_argument(f"--{column}-column", metavar="NAME", help=_help(f"{column}_column"))
+    parser.add_argument("--prompt", metavar="TEXT", help="one prompt for all")
+    parser.add_argument("--prompt-template", metavar="TEXT", help='such as "a photo of a {label}"')
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N sources")
+    parser.add_argument("--per-label", type=int, metavar="N", help="only the first N sources of every label")
+    parser.add_argument("--resize", action="store_true", help="crop and resize pictures of another size")
+    parser.add_argument("--convert", action="store_true", help="convert grey, palette, RGBA and CMYK pictures to RGB")
+    parser.add_argument("--rows-per-shard", type=int, metavar="N", help="most rows of a file (default: 1000)")
+    parser.add_argument("--overwrite", action="store_true", help="replace another manifest at OUT")
+
+
+def _help(field: str) -> str:
+    text = BuildSettings.model_fields[field].description or ""
+    return text.replace("`", "").rstrip(".").replace("%", "%%")
+
+
+def _build(args: argparse.Namespace) -> int:
+    given = {name: getattr(args, name) for name in BuildSettings.model_fields if getattr(args, name, None) is not None}
+    if args.operator:
+        changes = parse_changes(args.set, {args.operator: operator_settings(args.operator)})
+        given["params"] = changes[args.operator]
+    elif args.set:
+        raise InputError("--set: it goes with --operator; a task has its own settings.")
+    settings = validate(BuildSettings, given, where="manifest build")
+    try:
+        built = build_manifest(settings, args.out, overwrite=args.overwrite)
+    except NothingBuiltError as error:
+        _print_rejected(error.rejected)
+        raise
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; {args.out} is not complete, the same command builds it anew", file=sys.stderr)
+        return 130
+    _print_built(built)
+    _print_rejected(built.rejected)
+    return 1 if built.rejected else 0
+
+
+def _print_built(built: Built) -> None:
+    summary = built.summary
+    verb = "is there already, the same:" if built.was_there else "holds"
+    print(
+        f"{built.url} {verb} {_count(summary.rows, 'measurement')} of {_count(built.sources, 'picture')} "
+        f"({', '.join(summary.tasks)}) in {_count(len(summary.shards), 'file')}, digest {summary.digest}"
+    )
+
+
+def _print_rejected(rejected: Sequence[Rejected]) -> None:
+    if not rejected:
+        return
+    sources = len({one.source for one in rejected})
+    print(f"rejected {_count(sources, 'picture')}:", file=sys.stderr)
+    for one in rejected[:_LISTED]:
+        print(f"  {one.reason}", file=sys.stderr)
+    if len(rejected) > _LISTED:
+        print(f"  and {len(rejected) - _LISTED} more, all in manifest.json", file=sys.stderr)
+
+
+def _configure_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="folder or s3:// URL of a manifest")
+    parser.add_argument("--rows", type=int, default=8, metavar="N", help="rows to show (default: 8)")
+    parser.add_argument(
+        "--sheet", type=Path, metavar="PNG", help="write these rows as a picture, truth above measurement"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _show(args: argparse.Namespace) -> int:
+    if args.rows < 1:
+        raise InputError(f"rows: {args.rows} must be at least 1.")
+    manifest = Manifest.open(args.url)
+    shown, places = _first_rows(manifest, args.rows)
+    if args.json:
+        print(json.dumps(manifest.summary.model_dump() | {"url": manifest.url, "first_rows": shown}, indent=1))
+    else:
+        _print_summary(manifest)
+        _print_table(shown)
+    if args.sheet:
+        table = manifest.fetch(places)
+        args.sheet.parent.mkdir(parents=True, exist_ok=True)
+        write_png(contact_sheet([read_row(table, row) for row in range(table.num_rows)]), args.sheet)
+        print(args.sheet, file=sys.stderr)
+    return 0
+
+
+def _first_rows(manifest: Manifest, count: int) -> tuple[list[dict[str, Any]], list[Place]]:
+    rows: list[dict[str, Any]] = []
+    for batch in manifest.index():
+        rows += batch.slice(0, count - len(rows)).to_pylist()
+        if len(rows) == count:
+            break
+    return rows, [(row["shard"], row["row"]) for row in rows]
+
+
+def _print_summary(manifest: Manifest) -> None:
+    summary = manifest.summary
+    built = " ".join(f"{name}={json.dumps(value)}" for name, value in summary.built.items())
+    facts = {
+        "manifest": manifest.url,
+        "measurements": f"{summary.rows} in {_count(len(summary.shards), 'file')}",
+        "tasks": ", ".join(summary.tasks),
+        "digest": summary.digest,
+        "built": built,
+        "rejected": str(len(summary.rejected)),
+    }
+    for name, value in facts.items():
+        print(f"{name:<14}{value}")
+    print()
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    table = [("id", "task", "operator", "sigma", "prompt", "image", "y")]
+    for row in rows:
+        sizes = ("x".join(map(str, row[name])) for name in ("image_shape", "y_shape"))
+        table.append((row["id"], row["task"], row["operator"], f"{row['sigma']:g}", _cut(row["prompt"]), *sizes))
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    for line in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _cut(text: str, longest: int = 40) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def _configure_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="folder or s3:// URL of a manifest")
+
+
+def _check(args: argparse.Namespace) -> int:
+    manifest = Manifest.open(args.url)
+    problems = 0
+    for problem in check_manifest(manifest):
+        print(problem)
+        problems += 1
+    if problems:
+        print(f"{manifest.url}: {_count(problems, 'problem')}", file=sys.stderr)
+        return 1
+    print(f"{manifest.url}: {manifest.rows} measurements, all whole; digest {manifest.digest}")
+    return 0
+
+
+ACTIONS = {
+    "build": Action("measure a data set and store it", EXAMPLE, _configure_build, _build),
+    "show": Action(
+        "tell what a manifest holds", "g2d2 manifest show manifests/cifar10 --sheet s.png", _configure_show, _show
+    ),
+    "check": Action("check every row of a manifest", "g2d2 manifest check manifests/cifar10", _configure_check, _check),
+}

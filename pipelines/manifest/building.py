@@ -1,0 +1,107 @@
+"""Build a manifest from pictures, or find that it is there already."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import pyarrow as pa
+
+from g2d2.version import __version__
+from operators import InputError
+from pipelines.manifest.measuring import Measurer
+from pipelines.manifest.picture import Picture
+from pipelines.manifest.prompts import prompt_rule
+from pipelines.manifest.schema import manifest_digest, to_batch
+from pipelines.manifest.settings import BuildSettings
+from pipelines.manifest.sources import open_source
+from pipelines.manifest.summary import Rejected, Summary, read_summary
+from pipelines.manifest.writing import ShardWriter, check_place
+from pipelines.progress import Progress, progress
+from pipelines.storage import open_store
+
+
+class NothingBuiltError(InputError):
+    """Not one row could be made; says why of each source."""
+
+    def __init__(self, message: str, rejected: list[Rejected]):
+        super().__init__(message)
+        self.rejected = rejected
+
+
+@dataclass(frozen=True)
+class Built:
+    """A manifest that is complete now."""
+
+    url: str
+    summary: Summary
+    sources: int
+    """Pictures that were looked at."""
+
+    was_there: bool
+    """Whether the same manifest had been built before; nothing was written then."""
+
+    rejected: list[Rejected]
+
+
+def build_manifest(settings: BuildSettings, out: str, *, overwrite: bool = False) -> Built:
+    """Measure every source under every task and write the manifest to `out`."""
+    store = open_store(out)
+    check_place(store, open_store(settings.source))
+    existing = None if overwrite else read_summary(store)
+    source = open_source(settings)
+    measurer = Measurer(settings, prompt_rule(settings, source.columns))
+    # over an existing manifest only the digest is computed: the same rows need no writing, others are refused
+    writer = None if existing else ShardWriter(store, settings.rows_per_shard)
+    names: list[pa.RecordBatch] = []
+    count = min(source.count, settings.limit or source.count)
+    with progress(count, "pictures") as bar:
+        for rows in measurer.rows(_counted(_chosen(source.pictures, settings), bar)):
+            batch = to_batch(rows)
+            names.append(_copied(batch.select(["id", "task", "digest"])))
+            if writer:
+                writer.add(batch)
+    if not names:
+        reason = f"first: {measurer.rejected[0].reason}" if measurer.rejected else "no source was chosen."
+        raise NothingBuiltError(f"source: none of the {count} pictures could be used; {reason}", measurer.rejected)
+    summary = _summary(settings, pa.Table.from_batches(names), measurer)
+    if existing and existing.digest != summary.digest:
+        raise InputError(
+            f"out: {store.url()} holds another manifest (digest {existing.digest[:12]}, this one would be "
+            f"{summary.digest[:12]}); --overwrite replaces it."
+        )
+    if writer:
+        summary = writer.finish(summary)
+    return Built(store.url(), existing or summary, count, existing is not None, measurer.rejected)
+
+
+def _chosen(pictures: Iterable[Picture], settings: BuildSettings) -> Iterator[Picture]:
+    taken: Counter[str | None] = Counter()
+    for picture in islice(pictures, settings.limit):
+        taken[picture.label] += 1
+        if settings.per_label is None or taken[picture.label] <= settings.per_label:
+            yield picture
+
+
+def _counted(pictures: Iterator[Picture], bar: Progress) -> Iterator[Picture]:
+    for picture in pictures:
+        yield picture
+        bar.update(1)
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Without the parent's buffers, which hold the images."""
+    return pa.RecordBatch.from_pydict(batch.to_pydict())
+
+
+def _summary(settings: BuildSettings, names: pa.Table, measurer: Measurer) -> Summary:
+    asked = settings.model_dump(mode="json", exclude_defaults=True)
+    used = set(names["task"].unique().to_pylist())
+    return Summary(
+        rows=names.num_rows,
+        tasks=[task for task in measurer.tasks if task in used],
+        digest=manifest_digest(names["id"], names["digest"]),
+        shards=[],
+        rejected=measurer.rejected,
+        built={"g2d2": __version__, **asked},
+    )

@@ -1,0 +1,67 @@
+"""What every source gives: encoded pictures, each with an id and its columns as text."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from operators import InputError
+from pipelines.images import MAX_PIXELS
+from pipelines.manifest.prompts import Fields
+from pipelines.storage import MissingObjectError, Store, StoreError
+from pipelines.storage.local import LocalStore
+
+MAX_FILE_BYTES = 4 * MAX_PIXELS
+"""A larger file cannot be a picture we would decode, so it is not read either."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One source image, not read yet."""
+
+    id: str
+    """As it will be in the manifest."""
+
+    name: str
+    """As the user knows it."""
+
+    fields: Fields
+    read: Callable[[], bytes]
+    """Its content; an InputError says why this one cannot be had, which does not stop the others."""
+
+    @property
+    def label(self) -> str | None:
+        return self.fields.get("label")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Pictures in a fixed order, streamed once."""
+
+    count: int
+    columns: tuple[str, ...]
+    """What prompts may refer to."""
+
+    pictures: Iterable[Picture]
+
+
+def read_file(store: Store, name: str) -> bytes:
+    """A picture's file. On disk a file may be bad by itself; that a bucket is away is no picture's fault."""
+    try:
+        if isinstance(store, LocalStore):
+            _check_size(Path(store.url(name)))
+        return store.read_bytes(name)
+    except MissingObjectError:
+        raise InputError(f"image {store.url(name)}: there is no such file.") from None
+    except StoreError as error:
+        if isinstance(store, LocalStore):
+            raise InputError(f"image {error}") from None
+        raise
+
+
+def _check_size(file: Path) -> None:
+    try:
+        size = file.stat().st_size
+    except OSError:  # reading it will say why
+        return
+    if size > MAX_FILE_BYTES:
+        raise InputError(f"image {file}: its file has {size} bytes and may have {MAX_FILE_BYTES}.")

@@ -1,0 +1,51 @@
+"""A contact sheet of measurements: each truth above what was measured of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from pipelines.images import to_picture
+from pipelines.manifest.rows import decode_truth, measurement
+
+SIDE = 160
+"""Pixels of a picture's longer side."""
+
+GAP = 8
+_CAPTION_LINES = 2
+_LINE = 13
+
+
+def contact_sheet(rows: Sequence[Mapping[str, Any]], columns: int = 8) -> Image.Image:
+    """A grid of cells, `columns` in a line; pixels stay sharp, so that what is missing can be seen."""
+    across = min(columns, len(rows))
+    down = -(-len(rows) // across)
+    width, height = SIDE + GAP, 2 * SIDE + 2 * GAP + _CAPTION_LINES * _LINE
+    sheet = Image.new("RGB", (across * width + GAP, down * (height + GAP) + GAP), "white")
+    for number, row in enumerate(rows):
+        left, top = GAP + number % across * width, GAP + number // across * (height + GAP)
+        _paste(sheet, None if row["truth"] is None else decode_truth(row), left, top)
+        _paste(sheet, measurement(row), left, top + SIDE + GAP)
+        _caption(sheet, (row["task"], row["source"]), left, top + 2 * SIDE + GAP + 4)
+    return sheet
+
+
+def _paste(sheet: Image.Image, image: Tensor | None, left: int, top: int) -> None:
+    """In the middle of its square; a row without truth keeps an empty one."""
+    if image is None:
+        ImageDraw.Draw(sheet).rectangle((left, top, left + SIDE - 1, top + SIDE - 1), outline="lightgrey")
+        return
+    picture = to_picture(image).convert("RGB")
+    scale = SIDE / max(picture.size)
+    size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+    picture = picture.resize(size, Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS)
+    sheet.paste(picture, (left + (SIDE - size[0]) // 2, top + (SIDE - size[1]) // 2))
+
+
+def _caption(sheet: Image.Image, lines: Sequence[str], left: int, top: int) -> None:
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=11)
+    for number, text in enumerate(lines):
+        while draw.textlength(text, font=font) > SIDE:
+            text = text.removesuffix("...")[:-1] + "..."
+        draw.text((left, top + number * _LINE), text, fill="black", font=font)
