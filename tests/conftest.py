@@ -4,6 +4,20 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 import torch
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_prior(tmp_path_factory):
+    """The folder of a prior of 8x8 images with random weights."""
+    from g2d2.priors.random_weights import TINY, random_components
+
+    folder = tmp_path_factory.mktemp("tiny-prior")
+    random_components(TINY).save(folder)
+    return folder
+
+
+pytest_plugins = ["cluster.services.pytest_plugin"]

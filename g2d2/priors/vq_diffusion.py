@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,6 +30,11 @@ class Components:
     text_encoder: Any
     tokenizer: Any
     learned_classifier_free_sampling_embeddings: Any
+
+    def save(self, folder: Path) -> None:
+        """Every part in its own folder, as diffusers lays them out."""
+        for name in COMPONENT_CLASSES:
+            getattr(self, name).save_pretrained(folder / name)
 
 
 COMPONENT_CLASSES: dict[str, Any] = {

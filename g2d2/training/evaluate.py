@@ -8,8 +8,8 @@ import torch
 from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import VQDiffusionPipeline
 from torch import Tensor
 
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
 from g2d2.training.data import PROMPTS, Split, to_float
-from g2d2.training.export import COMPONENTS
 from g2d2.training.loop import step_generator
 from g2d2.training.text import encode_ids, prompt_ids
 from g2d2.training.vqvae import decode_tokens, encode_tokens, psnr
@@ -37,7 +37,7 @@ def evaluate(
 
 def parameters(pipeline: VQDiffusionPipeline) -> dict[str, int]:
     """Parameters of each network."""
-    networks = {name: getattr(pipeline, name) for name in COMPONENTS}
+    networks = {name: getattr(pipeline, name) for name in COMPONENT_CLASSES}
     return {
         name: sum(weight.numel() for weight in network.parameters())
         for name, network in networks.items()

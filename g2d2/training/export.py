@@ -4,26 +4,14 @@ import shutil
 from pathlib import Path
 
 import torch
-from diffusers import Transformer2DModel, VQDiffusionScheduler, VQModel
-from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import (
-    LearnedClassifierFreeSamplingEmbeddings,
-    VQDiffusionPipeline,
-)
-from transformers import CLIPTextModel, CLIPTokenizer
+from diffusers import VQDiffusionScheduler, VQModel
+from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import VQDiffusionPipeline
 from transformers.utils.logging import disable_progress_bar
 
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
 from g2d2.training.data import PROMPTS
 from g2d2.training.text import save_tokenizer
 from g2d2.training.transformer import TokenPrior
-
-COMPONENTS = {
-    "vqvae": VQModel,
-    "transformer": Transformer2DModel,
-    "scheduler": VQDiffusionScheduler,
-    "text_encoder": CLIPTextModel,
-    "tokenizer": CLIPTokenizer,
-    "learned_classifier_free_sampling_embeddings": LearnedClassifierFreeSamplingEmbeddings,
-}
 
 
 def export_prior(folder: Path, vqvae: VQModel, prior: TokenPrior, scheduler: VQDiffusionScheduler) -> None:
@@ -51,7 +39,7 @@ def load_pipeline(folder: Path, device: torch.device | None = None) -> VQDiffusi
     diffusers 0.42 cannot resolve the unconditional embedding's class from `model_index.json`.
     """
     disable_progress_bar()
-    parts = {name: kind.from_pretrained(folder, subfolder=name) for name, kind in COMPONENTS.items()}
+    parts = {name: kind.from_pretrained(folder, subfolder=name) for name, kind in COMPONENT_CLASSES.items()}
     pipeline = VQDiffusionPipeline(**parts)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline.to(device) if device is not None else pipeline

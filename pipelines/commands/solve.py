@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from g2d2.priors import Prior, load_prior
-from g2d2.priors.loading import DTYPES
+from g2d2.priors.loading import DTYPES, locate_prior
+from g2d2.priors.tuned import tuned_settings
 from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, solver_settings
 from g2d2.solver import Reconstruction, solve
 from g2d2.version import SOLVER_VERSION
@@ -47,7 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prior", required=True, metavar="FOLDER_OR_NAME", help="folder, known name or hub id")
     parser.add_argument("--measured", action="store_true", help="the inputs are measurements stored by `g2d2 measure`")
     parser.add_argument("--prompt", default="", help="text prompt for all pictures (default: empty)")
-    parser.add_argument("--preset", default="paper", choices=PRESETS, help="base of all settings (default: paper)")
+    parser.add_argument(
+        "--preset",
+        choices=["tuned", *PRESETS],
+        help="base of all settings (default: tuned for the prior where it ships such settings, else paper)",
+    )
     parser.add_argument(
         "--experiment", metavar="NAME", help=f"row of the paper's table: {', '.join(EXPERIMENTS['paper'])}"
     )
@@ -127,9 +132,24 @@ def _choices(args: argparse.Namespace) -> tuple[Degradation, G2D2Settings]:
     plain = degradation(args, {})
     models: dict[str, type[BaseModel]] = {"solver": G2D2Settings, plain.operator: operator_settings(plain.operator)}
     changes = parse_changes(args.set, models)
-    process = {"process": args.process} if args.process else {}
-    settings = solver_settings(args.preset, args.experiment, **changes["solver"] | process)
-    return degradation(args, changes[plain.operator]), settings
+    return degradation(args, changes[plain.operator]), _settings(args, changes["solver"])
+
+
+def _settings(args: argparse.Namespace, changes: dict[str, Any]) -> G2D2Settings:
+    """An experiment's row is a change to the paper's preset, so naming one chooses that."""
+    preset, tuned = args.preset, None
+    if preset in (None, "tuned"):
+        tuned = tuned_settings(locate_prior(args.prior))
+        preset = preset or ("paper" if tuned is None or args.experiment else "tuned")
+    if preset != "tuned":
+        process = {"process": args.process} if args.process else {}
+        return solver_settings(preset, args.experiment, **changes | process)
+    if tuned is None or args.experiment:
+        raise InputError(
+            f"preset: 'tuned' stands alone and needs settings that ship with the prior; {str(args.prior)!r} "
+            f"{'has none' if tuned is None else 'has them, but --experiment was given too'}."
+        )
+    return tuned.settings(args.task, args.process or changes.pop("process", None), **changes)
 
 
 def _item(

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from g2d2.priors import TINY
-from g2d2.priors.random_weights import random_components
-from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
 from pipelines import cli
 from pipelines.commands import solve as solve_command
 
@@ -21,12 +18,8 @@ SOLVER = ["--set", "steps=3", "iterations=2", "guidance=1"]
 
 
 @pytest.fixture(scope="module")
-def prior(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prior")
-    parts = random_components(TINY)
-    for name in COMPONENT_CLASSES:
-        getattr(parts, name).save_pretrained(folder / name)
-    return str(folder)
+def prior(tiny_prior):
+    return str(tiny_prior)
 
 
 @pytest.fixture
@@ -169,7 +162,7 @@ def test_help_shows_an_example_for_every_command(capsys):
         with pytest.raises(SystemExit) as stop:
             run(name, "--help")
         assert stop.value.code == 0
-        assert f"example:\n  g2d2 {name} " in capsys.readouterr().out
+        assert f"example:\n  g2d2 {name}" in capsys.readouterr().out
 
 
 def test_ctrl_c_ends_the_real_command_cleanly(pictures, prior, tmp_path):

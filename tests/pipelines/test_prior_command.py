@@ -8,20 +8,9 @@ import sys
 
 import pytest
 
-from g2d2.priors import TINY, catalog, load_prior, prior_digest
-from g2d2.priors.random_weights import random_components
-from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
+from g2d2.priors import catalog, load_prior, prior_digest
 from pipelines import cli
 from pipelines.commands import prior as command
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prior")
-    parts = random_components(TINY)
-    for name in COMPONENT_CLASSES:
-        getattr(parts, name).save_pretrained(folder / name)
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -57,12 +46,12 @@ def test_list_is_a_table_and_json(capsys):
     assert not any(row["installed"] for row in rows.values())
 
 
-def test_a_packaged_prior_is_listed_with_its_digest_and_copied(whole, tmp_path, capsys):
-    shutil.copytree(whole, tmp_path / "embedded" / "cifar10-vq")
+def test_a_packaged_prior_is_listed_with_its_digest_and_copied(tiny_prior, tmp_path, capsys):
+    shutil.copytree(tiny_prior, tmp_path / "embedded" / "cifar10-vq")
     assert run("list", "--json") == 0
     row = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "cifar10")
     assert row["installed"]
-    assert row["digest"] == prior_digest(whole)[:12]
+    assert row["digest"] == prior_digest(tiny_prior)[:12]
     assert run("fetch", "cifar10", "--to", tmp_path / "mine") == 0
     assert "8x8 pixels" in capsys.readouterr().out
     assert load_prior(tmp_path / "mine").num_tokens == 16
@@ -79,16 +68,16 @@ def test_info_of_a_name_says_whether_it_is_here(capsys):
     assert facts["expected_shape"] == "256x256 pixels, 32x32 tokens, 4096 codes"
 
 
-def test_info_of_a_folder_reads_it(whole, capsys):
-    assert run("info", whole, "--json") == 0
+def test_info_of_a_folder_reads_it(tiny_prior, capsys):
+    assert run("info", tiny_prior, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["shape"] == "8x8 pixels, 4x4 tokens, 8 codes"
-    assert facts["digest"] == prior_digest(whole)
+    assert facts["digest"] == prior_digest(tiny_prior)
 
 
-def test_fetch_takes_the_hubs_files_and_checks_them(whole, tmp_path, capsys, monkeypatch):
+def test_fetch_takes_the_hubs_files_and_checks_them(tiny_prior, tmp_path, capsys, monkeypatch):
     def download(repository, local_dir, **_):
-        return str(shutil.copytree(whole, local_dir, dirs_exist_ok=True)) if local_dir else str(whole)
+        return str(shutil.copytree(tiny_prior, local_dir, dirs_exist_ok=True)) if local_dir else str(tiny_prior)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert run("fetch", "some/prior", "--to", tmp_path / "here") == 0
@@ -103,11 +92,11 @@ def test_fetch_says_why_it_cannot(capsys):
     assert "is not installed" in failed(capsys, "fetch", "cifar10")
 
 
-def test_check_tells_whole_from_damaged(whole, tmp_path, capsys):
-    assert run("check", whole) == 0
-    assert prior_digest(whole) in capsys.readouterr().out
-    assert "publishes it with 606" in failed(capsys, "check", whole, "--as", "ithq")
-    broken = shutil.copytree(whole, tmp_path / "broken")
+def test_check_tells_whole_from_damaged(tiny_prior, tmp_path, capsys):
+    assert run("check", tiny_prior) == 0
+    assert prior_digest(tiny_prior) in capsys.readouterr().out
+    assert "publishes it with 606" in failed(capsys, "check", tiny_prior, "--as", "ithq")
+    broken = shutil.copytree(tiny_prior, tmp_path / "broken")
     path = broken / "vqvae" / "diffusion_pytorch_model.safetensors"
     path.write_bytes(path.read_bytes()[:-7])
     assert "is cut short" in failed(capsys, "check", broken)

@@ -13,7 +13,6 @@ from g2d2.priors import TINY, check_folder, load_prior, prior_digest
 from g2d2.priors.catalog import CATALOG, KnownFile
 from g2d2.priors.digest import file_digest
 from g2d2.priors.random_weights import random_components
-from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
 from operators import InputError
 
 WEIGHTS = "diffusion_pytorch_model.safetensors"
@@ -25,9 +24,7 @@ def whole(tmp_path_factory):
 
 
 def saved(shape, folder):
-    parts = random_components(shape, seed=4)
-    for name in COMPONENT_CLASSES:
-        getattr(parts, name).save_pretrained(folder / name)
+    random_components(shape, seed=4).save(folder)
     return folder
 
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 
-from g2d2.priors import TINY, Components, load_prior, random_prior
+from g2d2.priors import TINY, load_prior, random_prior
 from g2d2.priors.random_weights import random_components
 from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, VQDiffusionPrior
 from g2d2.sampling import LOG_FLOOR
@@ -20,13 +20,8 @@ def prior():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("prior")
-    save(random_components(TINY, seed=4), root)
+    random_components(TINY, seed=4).save(root)
     return root
-
-
-def save(components: Components, root) -> None:
-    for name in COMPONENT_CLASSES:
-        getattr(components, name).save_pretrained(root / name)
 
 
 def tokens(prior, rows):

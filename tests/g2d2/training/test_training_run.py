@@ -9,7 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from g2d2.training.export import COMPONENTS, load_pipeline
+from g2d2.priors.vq_diffusion import COMPONENT_CLASSES
+from g2d2.training.export import load_pipeline
 from g2d2.training.loop import Interrupted
 from g2d2.training.recipe import Recipe, StageLimits
 from g2d2.training.report import report_prior
@@ -63,7 +64,7 @@ def test_export_loads_with_stock_classes_and_generates(trained: Path) -> None:
     folder = trained / "export"
     index = json.loads((folder / "model_index.json").read_text())
     assert index["_class_name"] == "VQDiffusionPipeline"
-    assert set(COMPONENTS) <= set(index)
+    assert set(COMPONENT_CLASSES) <= set(index)
     assert not list(folder.rglob("*.bin"))
     pipeline = load_pipeline(folder)
     assert type(pipeline.transformer.transformer_blocks[0].norm1).__name__ == "AdaLayerNorm"

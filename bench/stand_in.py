@@ -1,0 +1,41 @@
+"""Solvers that measure the pipeline instead of the method: one returns at once, one only takes its time."""
+
+import os
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from g2d2.priors import Prior
+from g2d2.solver import Reconstruction, solve
+from g2d2.trace import Trace, peak_bytes
+from operators import Operator
+
+SECONDS = "G2D2_STAND_IN_SECONDS"
+
+
+def instant(prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any) -> Reconstruction:
+    """Flat grey images whose value follows from the seed; nothing is computed."""
+    started = time.perf_counter()
+    rows = len(y)
+    levels = torch.tensor([seed % 255 for seed in seeds], dtype=torch.float32) / 127.5 - 1
+    images = levels.view(-1, 1, 1, 1).expand(rows, *prior.image_shape)
+    nothing = torch.zeros(rows, 1, 1)
+    trace = Trace(
+        [1], nothing, nothing, nothing, nothing[:, 0], nothing[:, 0], {}, time.perf_counter() - started,
+        peak_bytes(prior.device),
+    )  # fmt: skip
+    return Reconstruction(images, torch.zeros(rows, prior.num_tokens, dtype=torch.int64), trace)
+
+
+def paced(*args: Any, **options: Any) -> Reconstruction:
+    """The real solver after a pause, so that there is time to break something."""
+    time.sleep(float(os.environ.get(SECONDS, "0.5")))
+    return solve(*args, **options)
+
+
+def fixed_latency(*args: Any, **options: Any) -> Reconstruction:
+    """A device that takes the same time for every batch, and computes nothing."""
+    time.sleep(float(os.environ.get(SECONDS, "0.5")))
+    return instant(*args, **options)

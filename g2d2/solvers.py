@@ -1,0 +1,25 @@
+"""Solvers by name: functions with the signature of `g2d2.solver.solve`."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from g2d2.solver import Reconstruction
+from operators import InputError
+
+Solver = Callable[..., Reconstruction]
+
+SOLVERS = {"g2d2": "g2d2.solver:solve"}
+"""Known names with the function behind each."""
+
+
+def load_solver(name: str) -> Solver:
+    """A known name, or `package.module:function` for one of your own."""
+    place, _, function = SOLVERS.get(name, name).partition(":")
+    try:
+        solver: Solver = getattr(import_module(place), function)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise InputError(
+            f"solver: {name!r} cannot be loaded ({' '.join(str(error).split())}); use {', '.join(SOLVERS)} or "
+            "package.module:function."
+        ) from None
+    return solver

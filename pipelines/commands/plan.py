@@ -1,0 +1,62 @@
+"""`g2d2 plan`: what a sweep would run, and what it would cost."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from pipelines.calibration import estimate, items_left
+from pipelines.cells import varied
+from pipelines.layout import SweepFolder
+from pipelines.plan import make_plan
+from pipelines.spec import load_spec
+
+EXAMPLE = "g2d2 plan examples/demo.yaml"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", type=Path, help="the sweep's specification, a YAML file")
+    parser.add_argument("--no-calibration", action="store_true", help="count only; load no prior and time nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the work items, runs none of them."""
+    spec = load_spec(args.spec)
+    folder = SweepFolder(spec.output)
+    plan = make_plan(spec, folder)
+    left = items_left(folder, plan)
+    cost = None if args.no_calibration else estimate(spec, plan, left)
+    names = varied(plan.cells)
+    facts: dict[str, Any] = {
+        "plan": folder.store.url(folder.plan_name(plan.id)),
+        "cells": len(plan.cells),
+        "measurements": plan.measurements,
+        "seeds": len(spec.seeds),
+        "items": plan.items,
+        "done": plan.items - left,
+        "shards": len(plan.shards),
+        "varied": names,
+    }
+    if cost is not None:
+        facts |= {
+            "seconds_per_item": cost.seconds_per_item, "device_hours_left": cost.device_seconds / 3600,
+            "peak_bytes": cost.peak_bytes, "measured_on": cost.device, "measured_rows": cost.rows,
+        }  # fmt: skip
+    if args.json:
+        print(json.dumps(facts))
+        return 0
+    print(f"{facts['cells']} cells ({', '.join(names) or 'nothing varies'}), {plan.measurements} measurements")
+    print(f"{plan.items} work items in {len(plan.shards)} shards, {plan.items - left} of them done")
+    if cost is not None:
+        print(
+            f"about {cost.seconds_per_item:.2g} s an item in batches of {cost.rows} on this {cost.device}: "
+            f"{_duration(cost.device_seconds)} of device time left, {cost.peak_bytes / 2**30:.1f} GiB at the peak"
+        )
+    print(f"work items: {facts['plan']}")
+    return 0
+
+
+def _duration(seconds: float) -> str:
+    hours, rest = divmod(round(seconds), 3600)
+    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min {rest % 60} s"

@@ -1,0 +1,53 @@
+"""`g2d2 sweep`: the main job, resumable to the row."""
+
+import argparse
+import json
+from pathlib import Path
+
+from pipelines.spec import SweepSpec, load_spec
+from pipelines.summary import cell_table, process_table
+from pipelines.sweep import SweepResult, counts_record, run_sweep
+
+EXAMPLE = "g2d2 sweep examples/star-against-markov.yaml"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", type=Path, help="the sweep's specification, a YAML file")
+    parser.add_argument("--retry-failed", action="store_true", help="solve shards with failed rows again")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+
+
+def run(args: argparse.Namespace) -> int:
+    return finish(load_spec(args.spec), args)
+
+
+def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
+    """Run or resume a sweep, track it, print it. 0 all good, 1 some rows failed, 2 not complete."""
+    result = run_sweep(spec, retry_failed=args.retry_failed)
+    tracked = None
+    if spec.tracking.enabled:
+        from pipelines.tracking import track
+
+        tracked = track(result, spec)
+    if args.json:
+        print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}))
+    else:
+        _print(result, spec.metrics)
+        if tracked is not None:
+            print(tracked)
+    if not result.counts.complete:
+        return 2
+    return 1 if result.counts.failed else 0
+
+
+def _print(result: SweepResult, metrics: list[str]) -> None:
+    print(cell_table(result.scores, metrics))
+    versus = process_table(result.scores, metrics)
+    if versus is not None:
+        print(f"\n{versus}")
+    counts = result.counts
+    print(
+        f"\n{counts.committed} of {counts.expected} work items committed, {counts.duplicates} twice, "
+        f"{counts.failed} failed"
+    )
+    print(f"scores: {result.scores_url}")

@@ -1,0 +1,131 @@
+"""Grids over solver settings: lists, ranges, log ranges; crossed, zipped, or point by point; with filters."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+
+from g2d2.settings import G2D2Settings
+
+Value = bool | int | float | str
+Point = dict[str, Value]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class Range(_Model):
+    """`count` values from first to last: evenly spaced in `range`, at equal ratios in `log`."""
+
+    range: tuple[float, float] | None = None
+    """First and last value, evenly spaced."""
+    log: tuple[float, float] | None = None
+    """First and last value, both above 0, at equal ratios."""
+    count: int = Field(gt=1)
+    """Number of values, ends included."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.range is None) == (self.log is None):
+            raise ValueError("give either range or log, with a count")
+        if self.log is not None and min(self.log) <= 0:
+            raise ValueError(f"log needs numbers above 0 and runs from {self.log[0]:g} to {self.log[1]:g}")
+        return self
+
+    def values(self) -> list[Value]:
+        """Rounded to 12 digits, so that 0.0003 is called 0.0003 in every table."""
+        first, last = self.range or self.log or (0.0, 0.0)
+        shares = [step / (self.count - 1) for step in range(self.count)]
+        if self.log is not None:
+            numbers = [first * (last / first) ** share for share in shares]
+        else:
+            numbers = [first + (last - first) * share for share in shares]
+        return [float(f"{number:.12g}") for number in numbers]
+
+
+def _kind(axis: Any) -> str:
+    return "range" if isinstance(axis, (Mapping, Range)) else "list"
+
+
+# told apart beforehand: pydantic would else blame a bad range for not being a list
+Axis = Annotated[Annotated[list[Value], Tag("list")] | Annotated[Range, Tag("range")], Discriminator(_kind)]
+
+
+class Grid(_Model):
+    """All combinations of the crossed axes, the zipped groups and the points, less what is excluded."""
+
+    cross: dict[str, Axis] = {}
+    """Settings by name with their values; every combination runs."""
+    zipped: list[dict[str, Axis]] = []
+    """Groups of settings that vary together, value by value; groups are crossed with everything else."""
+    points: list[Point] = []
+    """Combinations given one by one, crossed with everything else; empty means none in particular."""
+    exclude: list[dict[str, Value | list[Value]]] = []
+    """A combination that matches all settings of one entry does not run."""
+
+    @field_validator("cross", "zipped", "points", "exclude")
+    @classmethod
+    def _known_settings(cls, value: Any) -> Any:
+        for group in [value] if isinstance(value, dict) else value:
+            for name in group:
+                if name not in G2D2Settings.model_fields:
+                    known = ", ".join(G2D2Settings.model_fields)
+                    raise ValueError(f"{name!r} is not a solver setting; known are {known}")
+        return value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for name, axis in self.axes():
+            if not axis:
+                raise ValueError(f"{name} has no values; give at least one")
+            if len(set(map(repr, axis))) < len(axis):
+                raise ValueError(f"{name} names a value twice")
+        for group in self.zipped:
+            lengths = {name: len(_values(axis)) for name, axis in group.items()}
+            if len(set(lengths.values())) > 1:
+                raise ValueError(f"zipped settings must have equally many values, and have {lengths}")
+        names = [*self.cross, *(name for group in self.zipped for name in group)]
+        names += sorted({name for point in self.points for name in point})
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is varied in two places; vary it in one")
+        return self
+
+    def axes(self) -> Iterator[tuple[str, list[Value]]]:
+        """Names and values of all axes."""
+        for group in (self.cross, *self.zipped):
+            for name, axis in group.items():
+                yield name, _values(axis)
+
+    def __iter__(self) -> Iterator[Point]:  # type: ignore[override]
+        """The combinations, in a fixed order; one empty combination where nothing varies."""
+        factors: list[list[Point]] = [[{name: value} for value in _values(axis)] for name, axis in self.cross.items()]
+        for group in self.zipped:
+            columns = [_values(axis) for axis in group.values()]
+            factors.append([dict(zip(group, row, strict=True)) for row in zip(*columns, strict=True)])
+        if self.points:
+            factors.append(self.points)
+        for parts in itertools.product(*factors):
+            point = {name: value for part in parts for name, value in part.items()}
+            if not any(_matches(point, pattern) for pattern in self.exclude):
+                yield point
+
+
+def _values(axis: Axis) -> list[Value]:
+    return axis.values() if isinstance(axis, Range) else axis
+
+
+def _matches(point: Point, pattern: Mapping[str, Value | list[Value]]) -> bool:
+    return all(
+        name in point and any(_same(point[name], value) for value in (wanted if isinstance(wanted, list) else [wanted]))
+        for name, wanted in pattern.items()
+    )
+
+
+def _same(left: Value, right: Value) -> bool:
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return math.isclose(left, right, rel_tol=1e-9)
+    return left == right

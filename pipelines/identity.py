@@ -1,0 +1,34 @@
+"""Ids that are hashes of everything that decides a result, so that different work never mixes."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from g2d2.version import SOLVER_VERSION
+
+
+def fingerprint(*parts: Any) -> str:
+    """32 hex digits over plain values; equal values give equal digits on every machine."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def recipe_id(method: str, prior_digest: str, dtype: str, settings: Mapping[str, Any]) -> str:
+    """How a measurement is solved, the seed apart. A raised SOLVER_VERSION changes every id."""
+    return fingerprint("recipe", SOLVER_VERSION, method, prior_digest, dtype, dict(settings))
+
+
+def cell_id(task: str, method: str, settings: Mapping[str, Any]) -> str:
+    """A grid cell: one task under one set of settings. Code and weights stay out, so that nights can be compared."""
+    return fingerprint("cell", task, method, dict(settings))
+
+
+def item_id(measurement_digest: str, recipe: str, seed: int) -> str:
+    """One reconstruction. Plain concatenation of fixed-width parts: a grid may hold millions."""
+    return blake2b(f"{measurement_digest}{recipe}{seed}".encode(), digest_size=16).hexdigest()
+
+
+def solver_seed(measurement_seed: int, seed: int) -> int:
+    """The seed of all draws of an item: the same for every cell, so that cells are compared on equal noise."""
+    return int.from_bytes(blake2b(f"{measurement_seed}/{seed}".encode(), digest_size=7).digest(), "big")

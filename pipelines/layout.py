@@ -1,0 +1,66 @@
+"""Where a sweep keeps what: names of everything below its output URL, and what is committed there."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from operators import InputError
+from pipelines.cells import Cell, from_table
+from pipelines.storage import Store, open_store
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """A sweep's output. Shards are written whole under the plan's names for them, so writing twice changes nothing."""
+
+    url: str
+
+    @cached_property
+    def store(self) -> Store:
+        return open_store(self.url)
+
+    def read_summary(self) -> dict[str, Any]:
+        """What runs here: specification, digests, versions, the current plan and scores."""
+        if not self.store.exists("sweep.json"):
+            raise InputError(f"sweep {self.url}: there is no sweep here; `g2d2 sweep SPEC` makes one.")
+        summary: dict[str, Any] = json.loads(self.store.read_bytes("sweep.json"))
+        return summary
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        self.store.write_bytes("sweep.json", json.dumps(summary, indent=1, sort_keys=True).encode())
+
+    def plan_name(self, plan: str) -> str:
+        return f"plan/{plan}.parquet"
+
+    def cells_name(self, plan: str) -> str:
+        return f"plan/{plan}-cells.parquet"
+
+    def solved_name(self, shard: str) -> str:
+        return f"solved/{shard}.parquet"
+
+    def scores_name(self, scoring: str, shard: str) -> str:
+        return f"scores/{scoring}/{shard}.parquet"
+
+    def table_name(self, plan: str, scoring: str) -> str:
+        return f"results/{plan[:8]}-{scoring[:8]}.parquet"
+
+    def solved_shards(self) -> set[str]:
+        """Names of the shards that are solved."""
+        return self._shards("solved")
+
+    def scored_shards(self, scoring: str) -> set[str]:
+        """Names of the shards that are scored in this way."""
+        return self._shards(f"scores/{scoring}")
+
+    def cells(self, plan: str) -> list[Cell]:
+        return from_table(self.store.read_table(self.cells_name(plan)))
+
+    def read_solved(self, shard: str, columns: list[str] | None = None) -> pa.Table:
+        return self.store.read_table(self.solved_name(shard), columns=columns)
+
+    def _shards(self, prefix: str) -> set[str]:
+        names = self.store.list(f"{prefix}/")
+        return {name.rsplit("/", 1)[1].removesuffix(".parquet") for name in names if name.endswith(".parquet")}

@@ -1,0 +1,120 @@
+"""Scores of a solved shard: computed from what is stored, so that scoring again gives the same numbers."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from eval.metrics import Metric, Scored, build_metric, score
+from eval.scores import score_schema
+from g2d2.settings import G2D2Settings
+from operators import InputError, Operator, stack_operators
+from pipelines.identity import fingerprint
+from pipelines.images import decode_image
+from pipelines.layout import SweepFolder
+from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
+
+SCORING_VERSION = 1
+"""Raised when a score's value changes for the same images."""
+COSTS = ("seconds", "peak_bytes")
+"""Measured while solving; they stand beside the metrics."""
+
+
+def scoring_id(metrics: Sequence[str]) -> str:
+    """Scores of other metrics, or of another version, never mix with these."""
+    return fingerprint("scoring", SCORING_VERSION, sorted(metrics))
+
+
+@dataclass(frozen=True)
+class ShardScorer:
+    """Scores shards of one sweep. Metric networks load once per process."""
+
+    output: str
+    manifest_url: str
+    metrics: tuple[str, ...]
+
+    @cached_property
+    def folder(self) -> SweepFolder:
+        return SweepFolder(self.output)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return Manifest.open(self.manifest_url)
+
+    def __call__(self, shard: str) -> dict[str, Any]:
+        """Score a solved shard and commit its scores; what an item was solved with stands beside them."""
+        records = [_record(row) for row in self.folder.read_solved(shard).to_pylist()]
+        rows = self._scorable(records)
+        if rows:
+            for name, values in self._values(rows).items():
+                for row, value in zip(rows, values.tolist(), strict=True):
+                    row.record[name] = value
+        schema = score_schema(parameters=_PARAMETERS, metrics=[*self.metrics, *COSTS])
+        lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
+        name = self.folder.scores_name(scoring_id(self.metrics), shard)
+        self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))
+        return {"shard": shard, "rows": len(lines), "failed": sum(line["error"] is not None for line in lines)}
+
+    def _scorable(self, records: list[dict[str, Any]]) -> list["_Row"]:
+        """Solved rows with their truth and measurement; a row without them carries the reason instead of scores."""
+        solved = [record for record in records if record["error"] is None]
+        table = self.manifest.fetch([(record["manifest_shard"], record["manifest_row"]) for record in solved])
+        rows = []
+        for index, record in enumerate(solved):
+            measured = read_row(table, index)
+            try:
+                rows.append(
+                    _Row(record, measured, decode_truth(measured), measurement(measured), build_row_operator(measured))
+                )
+            except InputError as error:
+                record["error"] = f"not scored: {error}"
+        return rows
+
+    def _values(self, rows: list["_Row"]) -> dict[str, np.ndarray]:
+        scored = Scored(
+            truth=torch.stack([row.truth for row in rows]),
+            images=torch.stack([_stored_image(row.record) for row in rows]),
+            truth_keys=[row.measured["source"] for row in rows],
+            operator=stack_operators([row.operator for row in rows]),
+            y=torch.stack([row.y for row in rows]),
+            sigma=torch.tensor([row.measured["sigma"] for row in rows], dtype=torch.float64),
+        )
+        return score([_metric(name) for name in self.metrics], scored)
+
+
+@dataclass(frozen=True)
+class _Row:
+    record: dict[str, Any]
+    measured: dict[str, Any]
+    truth: Tensor
+    y: Tensor
+    operator: Operator
+
+
+@cache
+def _metric(name: str) -> Metric:
+    return build_metric(name)
+
+
+def _stored_image(record: dict[str, Any]) -> Tensor:
+    """The float pixels where they were kept, else the picture."""
+    image = decode_image(record["image"], record["item"])
+    return image if record["pixels"] is None else torch.tensor(record["pixels"]).reshape(image.shape)
+
+
+def _record(row: dict[str, Any]) -> dict[str, Any]:
+    """A solved row with its settings as columns, and NaN where nothing was measured."""
+    record: dict[str, Any] = row | json.loads(row["settings"])
+    return record | {name: math.nan if row[name] is None else float(row[name]) for name in COSTS}
+
+
+_ARROW = {float: pa.float64(), int: pa.int64(), str: pa.string()}
+_PARAMETERS = {"task": pa.string()} | {name: _ARROW[type(value)] for name, value in G2D2Settings().model_dump().items()}
+"""Columns that say what a row was solved with."""

@@ -1,0 +1,212 @@
+"""One device's work: load the prior once, solve shards of work items, commit each shard whole."""
+
+import io
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from g2d2.priors import Prior, load_prior
+from g2d2.settings import G2D2Settings
+from g2d2.solver import Reconstruction
+from g2d2.solvers import load_solver
+from g2d2.trace import Trace
+from operators import InputError, Operator, stack_operators
+from operators.validation import validate
+from pipelines.images import encode_png, to_picture
+from pipelines.layout import SweepFolder
+from pipelines.manifest import build_row_operator, measurement
+from pipelines.spec import Kept, Resources
+
+SOLVED_SCHEMA = pa.schema(
+    [
+        ("item", pa.string()),
+        ("measurement", pa.string()),
+        ("measurement_digest", pa.string()),
+        ("manifest_shard", pa.int32()),
+        ("manifest_row", pa.int32()),
+        ("cell", pa.string()),
+        ("cell_index", pa.int32()),
+        ("task", pa.string()),
+        ("settings", pa.string()),
+        ("seed", pa.int64()),
+        ("error", pa.string()),
+        ("image", pa.binary()),
+        ("pixels", pa.list_(pa.float32())),
+        ("trace", pa.binary()),
+        ("seconds", pa.float64()),
+        ("peak_bytes", pa.int64()),
+        ("batch_rows", pa.int32()),
+        ("device", pa.string()),
+    ]
+)
+"""A solved row: what came out, or why nothing did. `pixels` and `trace` are null unless asked for."""
+
+_CARRIED = SOLVED_SCHEMA.names[:10]
+_LARGEST_AUTO_BATCH = 16
+_CALIBRATION_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """What an actor needs to know."""
+
+    output: str
+    prior: str
+    method: str
+    resources: Resources
+    keep: Kept
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A work item that can be solved."""
+
+    position: int
+    operator: Operator
+    y: Tensor
+    settings: G2D2Settings
+    prompt: str
+    seed: int
+
+
+class ShardSolver:
+    """Callable on a shard of work items with their measurements; returns a line about what was committed."""
+
+    def __init__(self, config: SolverConfig, load: Callable[..., Prior] = load_prior):
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        resources = config.resources
+        self.config, self.folder = config, SweepFolder(config.output)
+        self.prior = load(
+            config.prior,
+            device=device,
+            dtype=resources.dtype,
+            channels_last=resources.channels_last,
+            compile_networks=resources.compile,
+        )
+        self.solve = load_solver(config.method)
+        self.batch = None if resources.batch == "auto" else resources.batch
+        self.device = f"{device_name(self.prior.device)} {socket.gethostname()}:{os.getpid()}"
+
+    def __call__(self, shard: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+        """Solve every row of a shard, or say why not, and commit."""
+        started = time.perf_counter()
+        out: list[dict[str, Any]] = [
+            dict.fromkeys(SOLVED_SCHEMA.names) | {k: item[k] for k in _CARRIED} for item in items
+        ]
+        rows: list[Row] = []
+        for position, item in enumerate(items):
+            try:
+                rows.append(self._prepare(position, item))
+            except InputError as error:
+                out[position]["error"] = str(error)
+        if rows and self.batch is None:
+            self.batch = self._fitting_batch(rows[0])
+        self._solve_in_batches(rows, out)
+        self.folder.store.write_table(self.folder.solved_name(shard), pa.Table.from_pylist(out, schema=SOLVED_SCHEMA))
+        failed = sum(row["error"] is not None for row in out)
+        return {
+            "shard": shard, "rows": len(out), "failed": failed, "device": self.device,
+            "seconds": time.perf_counter() - started,
+        }  # fmt: skip
+
+    def _prepare(self, position: int, item: dict[str, Any]) -> Row:
+        """Check a row by itself: a bad one must not reach its neighbours' batch."""
+        operator, y = build_row_operator(item), measurement(item)
+        if operator.image_shape != self.prior.image_shape:
+            raise InputError(
+                f"measurement {item['measurement']}: its images are {operator.image_shape}, the prior's "
+                f"{self.prior.image_shape}; build the manifest for this size."
+            )
+        settings = validate(G2D2Settings, json.loads(item["settings"]), where="solver settings")
+        self.prior.schedule.levels(settings.steps)
+        self.prior.encode_prompts([item["prompt"]], [settings.guidance])
+        return Row(position, operator, y, settings, item["prompt"], item["solver_seed"])
+
+    def _solve_in_batches(self, rows: list[Row], out: list[dict[str, Any]]) -> None:
+        todo = list(rows)
+        while todo:
+            size = min(self.batch or len(todo), len(todo))
+            batch, todo = todo[:size], todo[size:]
+            try:
+                self._keep(batch, self._solve(batch), out)
+            except torch.OutOfMemoryError as error:
+                if size == 1:
+                    out[batch[0].position]["error"] = f"out of device memory with one row: {_one_line(error)}"
+                    continue
+                torch.cuda.empty_cache()
+                self.batch = max(1, size // 2)
+                todo = batch + todo
+            except Exception as error:
+                if size == 1:
+                    out[batch[0].position]["error"] = f"{type(error).__name__}: {_one_line(error)}"
+                    continue
+                for row in batch:  # one of them is bad: alone, each shows what it is
+                    self._solve_in_batches([row], out)
+
+    def _solve(self, rows: Sequence[Row], settings: Sequence[G2D2Settings] | None = None) -> Reconstruction:
+        return self.solve(
+            self.prior,
+            stack_operators([row.operator for row in rows]).to(self.prior.device),
+            torch.stack([row.y for row in rows]).to(self.prior.device),
+            settings or [row.settings for row in rows],
+            prompts=[row.prompt for row in rows],
+            seeds=[row.seed for row in rows],
+            prior_samples_at=() if settings else self.config.keep.prior_samples_at,
+        )
+
+    def _keep(self, rows: Sequence[Row], result: Reconstruction, out: list[dict[str, Any]]) -> None:
+        keep = self.config.keep
+        images = result.images.float().cpu()
+        for index, row in enumerate(rows):
+            image, record = images[index], out[row.position]
+            record |= {
+                "seconds": result.trace.seconds / len(rows), "peak_bytes": result.trace.peak_bytes,
+                "batch_rows": len(rows), "device": self.device,
+            }  # fmt: skip
+            if not torch.isfinite(image).all():
+                record["error"] = "the reconstruction holds NaN or infinite values; try a smaller learning_rate"
+                continue
+            record["image"] = encode_png(to_picture(image))
+            record["pixels"] = image.flatten().numpy() if keep.floats else None
+            record["trace"] = trace_bytes(result.trace, index) if keep.traces else None
+
+    def _fitting_batch(self, row: Row) -> int:
+        """Rows that fit: from the memory of one and of two rows, measured on a single short step."""
+        if self.prior.device.type != "cuda":
+            return _LARGEST_AUTO_BATCH
+        short = row.settings.model_copy(update={"steps": 1, "iterations": 2})
+        try:
+            one, two = (self._solve([row] * count, [short] * count).trace.peak_bytes for count in (1, 2))
+        except torch.OutOfMemoryError:
+            return 1
+        free, _ = torch.cuda.mem_get_info(self.prior.device)
+        room = _CALIBRATION_SHARE * (free + torch.cuda.memory_reserved(self.prior.device)) - one
+        return max(1, 1 + int(room / max(1, two - one)))
+
+
+def trace_bytes(trace: Trace, index: int) -> bytes:
+    """One row's trace as a compressed `.npz`."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **trace.row(index))
+    return buffer.getvalue()
+
+
+def device_name(device: torch.device) -> str:
+    """The GPU's name, or cpu."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,183 @@
+"""The specification of a sweep: one YAML file, typed, checked before anything heavy starts."""
+
+import re
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from eval.metrics import metric_names
+from g2d2.settings import EXPERIMENTS, G2D2Settings
+from operators import InputError
+from operators.validation import validate
+from pipelines.grid import Grid
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class SolverChoice(_Model):
+    """Where the settings of every cell start from."""
+
+    method: str = "g2d2"
+    """Solver by name, or `package.module:function` for one of your own."""
+    preset: Literal["tuned", "paper", "reference"] = "paper"
+    """`tuned` takes what ships with the prior, per task and process; the others are the paper's and its code's."""
+    experiment: str | None = None
+    """A row of the paper's hyper-parameter table, on top of the preset `paper` or `reference`."""
+    settings: dict[str, Any] = {}
+    """Changes that hold for the whole sweep."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        unknown = sorted(set(self.settings) - set(G2D2Settings.model_fields))
+        if unknown:
+            known = ", ".join(G2D2Settings.model_fields)
+            raise ValueError(f"{', '.join(unknown)} is not a solver setting; known are {known}")
+        if self.experiment is not None and self.experiment not in EXPERIMENTS.get(self.preset, {}):
+            allowed = ", ".join(EXPERIMENTS["paper"])
+            raise ValueError(f"experiment {self.experiment!r} needs preset paper or reference and one of {allowed}")
+        return self
+
+
+class Selection(_Model):
+    """Which measurements of the manifest take part."""
+
+    tasks: list[str] | None = None
+    """Only these tasks; all when left out."""
+    skip: int = Field(default=0, ge=0)
+    """Leave out this many measurements of each task, the first in the manifest's order."""
+    limit: int | None = Field(default=None, gt=0)
+    """Then take at most this many of each task."""
+
+
+class Kept(_Model):
+    """What is stored beside scores; images always are."""
+
+    floats: bool = False
+    """Also the reconstruction as float32, not only as PNG."""
+    traces: bool = False
+    """Losses and re-masked tokens of every step."""
+    prior_samples_at: list[int] = []
+    """Steps t at which the prior's own guess is kept as an image; needs traces."""
+
+    @model_validator(mode="after")
+    def _needs_traces(self) -> Self:
+        if self.prior_samples_at and not self.traces:
+            raise ValueError("prior_samples_at needs traces: true")
+        return self
+
+
+class Tracking(_Model):
+    """Where MLflow writes."""
+
+    uri: str | None = None
+    """Tracking URI; MLFLOW_TRACKING_URI, else a sqlite file beside a local output, when left out."""
+    experiment: str = "g2d2"
+    """MLflow experiment."""
+    panels: int = Field(default=4, ge=0)
+    """Measurements per cell shown as images: truth, measurement, reconstruction."""
+    enabled: bool = True
+    """False: nothing is logged."""
+
+    @field_validator("uri")
+    @classmethod
+    def _no_password(cls, value: str | None) -> str | None:
+        if value is not None and re.match(r"[a-z+0-9]+://[^/@]*:[^/@]*@", value):
+            raise ValueError("it holds a password; set MLFLOW_TRACKING_URI or MLFLOW_TRACKING_PASSWORD instead")
+        return value
+
+
+class Resources(_Model):
+    """How the work is placed. Nothing here changes a result, `dtype` apart."""
+
+    devices: int | Literal["auto"] = "auto"
+    """Solver actors, one per device: every GPU of the cluster, or one CPU actor per `cpus_per_device` without GPUs."""
+    cpus_per_device: int | None = Field(default=None, gt=0)
+    """Cores and torch threads of a CPU actor; by default one actor takes all cores but one, for scoring."""
+    batch: int | Literal["auto"] = "auto"
+    """Rows solved together; `auto` tries sizes against free device memory."""
+    shard: int = Field(default=16, gt=0)
+    """Rows committed together: what is lost when a device dies."""
+    dtype: Literal["float32", "float16", "bfloat16", "float64"] = "float32"
+    """Precision of the networks. Part of the result's identity."""
+    compile: bool = False
+    """Compile the networks."""
+    channels_last: bool = False
+    """Memory layout of the decoder."""
+
+    @field_validator("devices", "batch")
+    @classmethod
+    def _positive(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value < 1:
+            raise ValueError("it must be auto or at least 1")
+        return value
+
+
+class SweepSpec(_Model):
+    """A sweep: measurements times settings times seeds."""
+
+    name: str
+    """Name of the sweep: letters, digits, dot, dash, underscore."""
+    manifest: str
+    """Folder or s3:// URL of the measurements, from `g2d2 manifest build`."""
+    prior: str
+    """Name, folder or hub id."""
+    output: str
+    """Folder or s3:// URL of the results."""
+    solver: SolverChoice = SolverChoice()
+    """Base settings."""
+    grid: Grid = Grid()
+    """What varies."""
+    seeds: list[int] = [0]
+    """One reconstruction per measurement, cell and seed."""
+    metrics: list[str] = ["psnr", "ssim", "lpips_vgg", "residual"]
+    """What is measured of every reconstruction."""
+    select: Selection = Selection()
+    """Which measurements."""
+    keep: Kept = Kept()
+    """What is stored."""
+    tracking: Tracking = Tracking()
+    """MLflow."""
+    resources: Resources = Resources()
+    """Devices, batches, precision."""
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, value: str) -> str:
+        if not _NAME.fullmatch(value) or ".." in value:
+            raise ValueError(
+                "it must be letters, digits, dot, dash or underscore, at most 100, and start with one of the first two"
+            )
+        return value
+
+    @field_validator("seeds")
+    @classmethod
+    def _distinct(cls, value: list[int]) -> list[int]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("it must name at least one seed, each once")
+        return value
+
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, value: list[str]) -> list[str]:
+        unknown = [name for name in value if name not in metric_names()]
+        if unknown or len(set(value)) < len(value):
+            raise ValueError(f"each must be one of {', '.join(metric_names())}, named once")
+        return value
+
+
+def load_spec(path: Path | str) -> SweepSpec:
+    """Read and check a YAML file; relative local paths in it are taken from the working directory."""
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"specification {path}: there is no such file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"specification {path}: it is not YAML ({' '.join(str(error).split())}).") from None
+    spec: SweepSpec = validate(SweepSpec, content if content is not None else {}, where=f"specification {path}")
+    return spec

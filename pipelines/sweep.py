@@ -1,0 +1,187 @@
+"""A sweep from specification to checked, scored results: plan, solve, score, count, track."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eval.scores import ScoreTable
+from g2d2.solvers import load_solver
+from g2d2.version import SOLVER_VERSION, __version__
+from operators import InputError
+from pipelines.devices import connect, place
+from pipelines.layout import SweepFolder
+from pipelines.plan import Plan, Shard, make_plan, read_plan
+from pipelines.progress import progress
+from pipelines.scoring import ShardScorer, scoring_id
+from pipelines.solving import SolverConfig
+from pipelines.spec import SweepSpec
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How complete a sweep is, in work items and shards."""
+
+    expected: int
+    committed: int
+    failed: int
+    duplicates: int
+    shards: int
+    solved_shards: int
+    scored_shards: int
+
+    @property
+    def complete(self) -> bool:
+        """Every expected id is committed and scored exactly once."""
+        return self.expected == self.committed and not self.duplicates
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep ends with."""
+
+    folder: SweepFolder
+    plan: Plan
+    counts: Counts
+    scores: ScoreTable
+    scores_url: str
+
+
+def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
+    """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
+    load_solver(spec.solver.method)  # refused here rather than by every device
+    folder = SweepFolder(spec.output)
+    plan = make_plan(spec, folder)
+    scoring = scoring_id(spec.metrics)
+    folder.write_summary(_summary(spec, plan, scoring))
+    solved, scored = folder.solved_shards(), folder.scored_shards(scoring)
+    if retry_failed:
+        bad = failed_shards(folder, plan, scoring)
+        solved, scored = solved - bad, scored - bad
+    to_solve = [shard for shard in plan.shards if shard.name not in solved]
+    to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
+    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
+    if to_solve or to_score:
+        _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
+    return collect(folder, plan, scoring)
+
+
+def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
+    """Score what is solved with the specification's metrics, and solve nothing."""
+    from pipelines.streaming import score_only
+
+    folder = SweepFolder(spec.output)
+    plan, scoring = read_plan(folder), scoring_id(spec.metrics)
+    scored = set() if again else folder.scored_shards(scoring)
+    todo = [shard for shard in plan.shards if shard.name in folder.solved_shards() - scored]
+    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
+    if todo:
+        connect()
+        with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
+            for line in lines:
+                bar.update(line["rows"])
+    return collect(folder, plan, scoring)
+
+
+def collect(folder: SweepFolder, plan: Plan, scoring: str) -> SweepResult:
+    """Committed scores as one table, written beside them, and how complete it is."""
+    table = collect_scores(folder, plan, scoring)
+    name = folder.table_name(plan.id, scoring)
+    folder.store.write_table(name, table)
+    url = folder.store.url(name)
+    return SweepResult(folder, plan, count(folder, plan, scoring, table), ScoreTable(table, where=url), url)
+
+
+def _work(
+    spec: SweepSpec, plan: str, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
+) -> None:
+    from pipelines.streaming import score_only, solve_and_score
+
+    connect()
+    placement = place(spec.resources)
+    config = SolverConfig(spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads)
+    with progress(done + _rows(to_solve) + _rows(to_score), "images") as bar:
+        bar.update(done)
+        for lines in (score_only(to_score, scorer), solve_and_score(plan, to_solve, config, scorer, placement)):
+            with closing(lines):
+                for line in lines:
+                    bar.update(line["rows"])
+
+
+def _rows(shards: list[Shard]) -> int:
+    return sum(shard.count for shard in shards)
+
+
+def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
+    """Shards of this plan in which a row carries an error."""
+    scored = folder.scored_shards(scoring)
+    names = [shard.name for shard in plan.shards if shard.name in scored]
+    tables = ((name, folder.store.read_table(folder.scores_name(scoring, name), columns=["error"])) for name in names)
+    return {name for name, table in tables if table["error"].null_count < len(table)}
+
+
+def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
+    """The committed scores of the plan's items as one table."""
+    tables = list(_score_tables(folder, plan, scoring))
+    if not tables:
+        raise InputError(
+            f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
+        )
+    return pa.concat_tables(tables)
+
+
+def _score_tables(folder: SweepFolder, plan: Plan, scoring: str) -> Iterator[pa.Table]:
+    scored = folder.scored_shards(scoring)
+    items = planned_items(folder, plan)
+    for shard in plan.shards:
+        if shard.name in scored:
+            table = folder.store.read_table(folder.scores_name(scoring, shard.name))
+            # an earlier plan may have put more into this shard than the present one takes from it
+            yield table.filter(pc.is_in(table["item"], value_set=items.slice(shard.first, shard.count)))
+
+
+def planned_items(folder: SweepFolder, plan: Plan) -> pa.Array:
+    """Ids in the plan's order."""
+    column = folder.store.read_table(folder.plan_name(plan.id), columns=["item"])["item"]
+    return column.combine_chunks()
+
+
+def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Counts:
+    """Expected against committed ids."""
+    items = planned_items(folder, plan)
+    distinct = pc.unique(table["item"])
+    names = {shard.name for shard in plan.shards}
+    return Counts(
+        expected=len(items),
+        committed=pc.sum(pc.is_in(distinct, value_set=items)).as_py() or 0,
+        failed=len(table) - table["error"].null_count,
+        duplicates=len(table) - len(distinct),
+        shards=len(plan.shards),
+        solved_shards=len(names & folder.solved_shards()),
+        scored_shards=len(names & folder.scored_shards(scoring)),
+    )
+
+
+def _summary(spec: SweepSpec, plan: Plan, scoring: str) -> dict[str, Any]:
+    return {
+        "specification": spec.model_dump(mode="json"),
+        "plan": plan.id,
+        "scoring": scoring,
+        "items": plan.items,
+        "cells": len(plan.cells),
+        "measurements": plan.measurements,
+        "manifest_digest": plan.manifest_digest,
+        "prior_digest": plan.prior_digest,
+        "solver_version": SOLVER_VERSION,
+        "version": __version__,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def counts_record(counts: Counts) -> dict[str, Any]:
+    """For `--json`."""
+    return asdict(counts) | {"complete": counts.complete}

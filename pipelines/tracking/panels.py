@@ -1,0 +1,108 @@
+"""What a cell looks like: the same few measurements for every cell of a task, one row of pictures each."""
+
+import logging
+from functools import cached_property, lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from PIL import Image
+from torch import Tensor
+
+from operators import InputError
+from pipelines.images import decode_image, encode_png, panel
+from pipelines.manifest import Manifest, decode_truth, measurement
+from pipelines.tracking.record import Record
+
+_HEIGHT, _GAP = 128, 8
+_PLANNED = ["item", "shard", "measurement", "manifest_shard", "manifest_row", "cell"]
+log = logging.getLogger(__name__)
+
+Planned = dict[str, Any]
+"""A row of the plan."""
+
+
+class Panels:
+    """Truth, measurement and reconstruction of the first measurements of each task, in the manifest's order."""
+
+    def __init__(self, record: Record):
+        self.record = record
+        self._images = lru_cache(maxsize=2 * record.spec.tracking.panels + 2)(self._read_images)
+
+    def measurements(self, cell: str) -> list[str]:
+        """Ids of the measurements that are shown."""
+        return [row["measurement"] for row in self._planned.get(cell, ())]
+
+    def draw(self, cell: str) -> dict[str, bytes]:
+        """`panel.png`; nothing where no shown measurement was solved."""
+        rows = []
+        for row in self._planned.get(cell, ()):
+            content = self._images(row["shard"]).get(row["item"])
+            if content is not None:
+                reconstruction = decode_image(content, row["measurement"])
+                rows.append(panel([*self._measured[row["measurement"]], reconstruction], _HEIGHT, _GAP))
+        return {"panel.png": encode_png(_stacked(rows))} if rows else {}
+
+    @cached_property
+    def _planned(self) -> dict[str, list[Planned]]:
+        """Work items that are shown, by cell."""
+        shown: dict[str, list[Planned]] = {}
+        for row in self._candidates.to_pylist():
+            if row["measurement"] in self._measured:
+                shown.setdefault(row["cell"], []).append(row)
+        return shown
+
+    @cached_property
+    def _measured(self) -> dict[str, list[Tensor]]:
+        """Truth and measurement by the measurement's id; none where the manifest is gone."""
+        candidates = self._candidates.group_by("measurement", use_threads=False)
+        places = candidates.aggregate([("manifest_shard", "first"), ("manifest_row", "first")]).to_pylist()
+        if not places:
+            return {}
+        try:
+            manifest = Manifest.open(self.record.spec.manifest)
+            rows = manifest.fetch([(p["manifest_shard_first"], p["manifest_row_first"]) for p in places]).to_pylist()
+            return {row["id"]: _pictures(row) for row in rows}
+        except InputError as error:
+            log.warning("no panels are logged: %s", error)
+            return {}
+
+    @cached_property
+    def _candidates(self) -> pa.Table:
+        """The plan's rows of the measurements to show, with the first seed."""
+        record = self.record
+        name = record.folder.plan_name(record.summary["plan"])
+        plan = record.folder.store.read_table(name, columns=[*_PLANNED, "seed"])
+        plan = plan.filter(pc.equal(plan["seed"], record.spec.seeds[0]))
+        plan = plan.sort_by([("manifest_shard", "ascending"), ("manifest_row", "ascending")])
+        shown: list[str] = []
+        for task in {cell.task for cell in record.scored}:
+            cells = pa.array([cell.id for cell in record.scored if cell.task == task])
+            measured = pc.unique(plan.filter(pc.is_in(plan["cell"], value_set=cells))["measurement"])
+            shown += measured[: record.spec.tracking.panels].to_pylist()
+        return plan.filter(pc.is_in(plan["measurement"], value_set=pa.array(shown, pa.string())))
+
+    def _read_images(self, shard: str) -> dict[str, bytes | None]:
+        """Reconstructions of a shard by work item; neighbouring cells share shards."""
+        folder = self.record.folder
+        if not folder.store.exists(folder.solved_name(shard)):
+            return {}
+        solved = folder.read_solved(shard, columns=["item", "image"])
+        return dict(zip(solved["item"].to_pylist(), solved["image"].to_pylist(), strict=True))
+
+
+def _pictures(row: dict[str, Any]) -> list[Tensor]:
+    """What of a measurement can be shown as a picture."""
+    y = measurement(row)
+    truth = [decode_truth(row)] if row["truth"] is not None else []
+    return [*truth, *([y] if y.shape[0] in (1, 3) else [])]
+
+
+def _stacked(rows: list[Image.Image]) -> Image.Image:
+    width, height = max(row.width for row in rows), sum(row.height for row in rows) + _GAP * (len(rows) - 1)
+    sheet = Image.new("RGB", (width, height), "white")
+    top = 0
+    for row in rows:
+        sheet.paste(row, (0, top))
+        top += row.height + _GAP
+    return sheet

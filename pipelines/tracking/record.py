@@ -1,0 +1,107 @@
+"""A sweep as it lies in its folder: all that tracking reads."""
+
+import json
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from eval.scores import ScoreTable
+from operators import InputError
+from operators.validation import validate
+from pipelines.cells import Cell, varied
+from pipelines.identity import fingerprint
+from pipelines.layout import SweepFolder
+from pipelines.spec import SweepSpec
+
+_NAME = "tracking.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A sweep's specification, what `sweep.json` adds to it, its cells and its scores."""
+
+    folder: SweepFolder
+    spec: SweepSpec
+    summary: dict[str, Any]
+    cells: list[Cell]
+    scores: ScoreTable
+    scores_url: str
+    scoring: str
+    """Id of the way in which the scores were made."""
+
+    @classmethod
+    def read(cls, url: str) -> "Record":
+        """The current plan and scores of the sweep in this folder."""
+        folder = SweepFolder(url)
+        summary = folder.read_summary()
+        name = folder.table_name(summary["plan"], summary["scoring"])
+        if not folder.store.exists(name):
+            raise InputError(
+                f"sweep {url}: its scores are not collected yet; `g2d2 sweep` with the same specification goes on."
+            )
+        return cls(
+            folder=folder,
+            spec=validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}"),
+            summary=summary,
+            cells=folder.cells(summary["plan"]),
+            scores=ScoreTable(folder.store.read_table(name), where=folder.store.url(name)),
+            scores_url=folder.store.url(name),
+            scoring=summary["scoring"],
+        )
+
+    @cached_property
+    def scored(self) -> list[Cell]:
+        """The cells of which something is scored, in the plan's order."""
+        known = set(self.scores.cells())
+        return [cell for cell in self.cells if cell.id in known]
+
+    @cached_property
+    def varied(self) -> list[str]:
+        """Settings that differ between cells."""
+        return varied(self.cells)
+
+    def label(self, cell: Cell) -> str:
+        """A name for people: `sr4-32 star eta_kl=0.0003 gamma=0.1`."""
+        words = [cell.task, *([str(cell.settings["process"])] if "process" in cell.settings else [])]
+        words += [_worded(name, cell.settings[name]) for name in self.varied if name != "process"]
+        return " ".join(words)
+
+    def key(self) -> str:
+        """The same for every resumption and extension of this sweep; two folders never share it.
+
+        What is part of every cell's id is part of it: with another prior no cell is the same, and nor is the sweep.
+        """
+        self.folder.store.create_new(_NAME, json.dumps({"id": uuid.uuid4().hex}).encode())
+        folder_id = json.loads(self.folder.store.read_bytes(_NAME))["id"]
+        return fingerprint("sweep", folder_id, self.spec.name, self.shared())
+
+    def shared(self) -> dict[str, str]:
+        """What all cells, now and after any extension, have in common."""
+        return {
+            "method": self.spec.solver.method,
+            "prior_digest": self.summary["prior_digest"],
+            "dtype": self.spec.resources.dtype,
+            "solver_version": str(self.summary["solver_version"]),
+        }
+
+    def devices(self) -> list[str]:
+        """Names of the devices that solved, without the machines they are in."""
+        folder, wanted = self.folder, pc.field("device").is_valid()
+        names = folder.store.read_table(folder.plan_name(self.summary["plan"]), columns=["shard"])["shard"]
+        shards = sorted(set(pc.unique(names).to_pylist()) & folder.solved_shards())
+        if not shards:
+            return []
+        paths = [folder.store.path(folder.solved_name(shard)) for shard in shards]
+        solved = ds.dataset(paths, filesystem=folder.store.filesystem, format="parquet")
+        found = pc.unique(solved.to_table(columns=["device"], filter=wanted)["device"]).to_pylist()
+        return sorted({device.rpartition(" ")[0] or device for device in found})
+
+
+def _worded(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{name}={value:g}" if isinstance(value, float) else f"{name}={str(value).lower()}"

@@ -1,0 +1,144 @@
+"""The run of a whole sweep: what was swept, how complete it is, what came out best, star against Markov."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import yaml
+
+from eval.metrics import metric_info, metric_names
+from eval.statistics import PairedResult, compare_grid
+from operators import InputError
+from pipelines.cells import Cell
+from pipelines.identity import fingerprint
+from pipelines.tracking.cell_run import CONTENT_VERSION, RESAMPLES
+from pipelines.tracking.record import Record
+from pipelines.tracking.runs import Content
+
+KEY = "sweep"
+"""The grid key of a parent run."""
+_COLUMNS = (
+    "metric", "a", "b", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_corrected", "effect_size",
+    "pairs", "excluded",
+)  # fmt: skip
+_ROUNDED = 6
+
+
+def sweep_content(record: Record, cell_digests: list[str]) -> Content:
+    """What is logged of a sweep; a param cannot change, so what an extension may change is a tag."""
+    missing = int(record.summary["items"]) - len(record.scores.table)
+    failed = _failed(record)
+    facts = [specification(record), record.summary["items"], record.summary["manifest_digest"], cell_digests]
+    return Content(
+        key=KEY,
+        name=record.spec.name,
+        digest=fingerprint("tracked sweep", CONTENT_VERSION, facts),
+        tags=cache(lambda: _tags(record) | {"mlflow.note.content": _note(record, missing, failed)}),
+        params=record.shared(),
+        metrics=lambda: {
+            "items": float(record.summary["items"]), "cells": float(len(record.cells)), "failed": float(failed),
+            "missing": float(missing), **{f"best_{m}/{_plain(t)}": value for m, t, value, _ in best(record)},
+        },
+        artifacts=lambda: {"spec.yaml": specification(record).encode()} | comparison(record),
+        failed=bool(failed or missing),
+    )  # fmt: skip
+
+
+def specification(record: Record) -> str:
+    """The YAML that made the sweep, without the tracking address, which may say more than it should."""
+    return yaml.safe_dump(record.spec.model_dump(mode="json", exclude={"tracking": {"uri"}}), sort_keys=False)
+
+
+def best(record: Record) -> Iterator[tuple[str, str, float, Cell]]:
+    """Metric, task, mean and cell of the best mean, for metrics that have a better and a worse."""
+    for metric in _judged(record):
+        for task in dict.fromkeys(cell.task for cell in record.scored):
+            means = {}
+            for cell in (cell for cell in record.scored if cell.task == task):
+                column = record.scores.values(cell.id, metric)
+                if column.finite.any():
+                    means[cell.id] = (float(column.values[column.finite].mean()), cell)
+            if means:
+                choose = max if metric_info(metric).direction == "higher" else min
+                yield metric, task, *choose(means.values(), key=lambda pair: pair[0])
+
+
+def comparison(record: Record) -> dict[str, bytes]:
+    """Cells that differ in the process alone, paired by measurement and seed, as a table; none where none do."""
+    if "process" not in record.varied:
+        return {}
+    names = {record.scores.cell_label(cell.id): record.label(cell) for cell in record.scored}
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(_COLUMNS)
+    refused = []
+    for metric in _judged(record):
+        try:
+            for result in compare_grid(record.scores, metric, along="process", resamples=RESAMPLES):
+                table.writerow(_row(result, names))
+        except InputError as error:
+            refused.append(f"{metric}: {error}")
+    files = {"star-vs-markov.csv": text.getvalue().encode()}
+    return files if not refused else files | {"not-compared.txt": "\n".join(refused).encode()}
+
+
+def _row(result: PairedResult, names: dict[str, str]) -> list[object]:
+    gap = result.difference
+    numbers = [result.mean_a, result.mean_b, gap.mean, gap.low, gap.high, result.p_value, result.p_corrected]
+    rounded = ["" if value is None else f"{value:.{_ROUNDED}g}" for value in [*numbers, result.effect_size]]
+    return [result.metric, names[result.a], names[result.b], *rounded, result.pairs, gap.excluded]
+
+
+def _tags(record: Record) -> dict[str, str]:
+    spec, summary = record.spec, record.summary
+    settings = record.cells[0].settings
+    tags = {
+        "prior": spec.prior,
+        "manifest": spec.manifest,
+        "manifest_digest": summary["manifest_digest"],
+        "preset": spec.solver.preset
+        if spec.solver.experiment is None
+        else f"{spec.solver.preset} {spec.solver.experiment}",
+        "settings": " ".join(f"{name}={value}" for name, value in settings.items() if name not in record.varied),
+        "varied": ", ".join(record.varied),
+        "tasks": ", ".join(dict.fromkeys(cell.task for cell in record.cells)),
+        "seeds": ", ".join(map(str, spec.seeds)),
+        "version": summary["version"],
+        "scoring": record.scoring,
+        "results": record.scores_url,
+        "devices": ", ".join(record.devices()),
+        **{name: str(value) for name, value in summary.get("environment", {}).items()},
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _note(record: Record, missing: int, failed: int) -> str:
+    """Markdown that MLflow shows above the run's tables."""
+    lines = [
+        f"{len(record.scored)} cells, {len(record.scores.table)} of {record.summary['items']} images, {failed} failed, "
+        f"{missing} missing. Every number: {record.scores_url}",
+        "",
+        "| best | task | mean | cell |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {metric} | {task} | {value:.4g} | {record.label(cell)} |" for metric, task, value, cell in best(record)
+    ]
+    return "\n".join(lines)
+
+
+def _judged(record: Record) -> list[str]:
+    known = set(metric_names())
+    return [name for name in record.scores.metrics if name in known and metric_info(name).direction != "none"]
+
+
+def _failed(record: Record) -> int:
+    errors = record.scores.table["error"]
+    return len(errors) - int(errors.null_count)
+
+
+def _plain(task: str) -> str:
+    """A task's name as MLflow allows it in a metric's."""
+    return re.sub(r"[^\w./ :-]", "_", task)

@@ -1,0 +1,77 @@
+"""The one writer: a parent run per sweep, a child run per grid cell, each logged once."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from operators.validation import validate
+from pipelines.progress import progress
+from pipelines.scoring import scoring_id
+from pipelines.spec import SweepSpec, Tracking
+from pipelines.tracking.cell_run import cell_content
+from pipelines.tracking.environment import environment
+from pipelines.tracking.panels import Panels
+from pipelines.tracking.record import Record
+from pipelines.tracking.runs import Runs
+from pipelines.tracking.server import Server, destination
+from pipelines.tracking.sweep_run import sweep_content
+
+if TYPE_CHECKING:
+    from pipelines.sweep import SweepResult
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What was logged, and where to look at it."""
+
+    experiment: str
+    parent_run_id: str
+    cells_logged: int
+    cells_skipped: int
+    """Cells that were logged before and have not changed."""
+    url: str
+    """The parent run in a browser; the database where there is no server."""
+
+
+def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
+    """Log a sweep that has just ended."""
+    return write(
+        Record(
+            folder=result.folder,
+            spec=spec,
+            summary={"environment": environment()} | result.folder.read_summary(),
+            cells=result.plan.cells,
+            scores=result.scores,
+            scores_url=result.scores_url,
+            scoring=scoring_id(spec.metrics),
+        )
+    )
+
+
+def track_folder(url: str, uri: str | None = None) -> Tracked:
+    """Log the sweep in this folder, to `uri` where its own tracking address should not be used."""
+    record = Record.read(url)
+    if uri is not None:
+        tracking = validate(Tracking, record.spec.tracking.model_dump() | {"uri": uri}, where="tracking")
+        record = replace(record, spec=record.spec.model_copy(update={"tracking": tracking}))
+    return write(record)
+
+
+def write(record: Record) -> Tracked:
+    """Log what is not logged yet. The parent is completed last: a complete parent has complete children."""
+    place = destination(record.spec.tracking, record.folder.store.url())
+    server = Server(place, record.folder.store.url())
+    name = record.spec.tracking.experiment
+    experiment = server.experiment(name)
+    runs = Runs(server, experiment, record.key())
+    panels = Panels(record)
+    contents = [cell_content(record, cell, panels) for cell in record.scored]
+    sweep = sweep_content(record, [content.digest for content in contents])
+    parent = runs.begin(sweep)
+    logged = 0
+    with progress(len(contents), "MLflow runs") as bar:
+        for content in contents:
+            logged += runs.complete(runs.begin(content, parent.info.run_id), content)
+            bar.update(1)
+    runs.complete(parent, sweep)
+    url = place.run_url(experiment, parent.info.run_id)
+    return Tracked(name, parent.info.run_id, logged, len(contents) - logged, url)

@@ -1,0 +1,167 @@
+"""Plans: every work item once, ids that follow what decides a result, earlier work found again."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from operators import InputError
+from operators.validation import validate
+from pipelines.cells import Cell
+from pipelines.layout import SweepFolder
+from pipelines.plan import Place, _items, make_plan, read_shards
+from pipelines.solving import SOLVED_SCHEMA
+from pipelines.spec import SweepSpec
+from tests.pipelines.sweep_cases import build_manifest, run, specification, write_spec
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    return build_manifest(tmp_path_factory.mktemp("plan"))
+
+
+def spec_of(values):
+    return validate(SweepSpec, values, where="specification")
+
+
+def planned(values):
+    spec = spec_of(values)
+    folder = SweepFolder(spec.output)
+    plan = make_plan(spec, folder)
+    return plan, folder.store.read_table(folder.plan_name(plan.id))
+
+
+def test_every_measurement_meets_every_cell_and_seed_once(manifest, tiny_prior, tmp_path):
+    plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o", seeds=[0, 1]))
+    keys = set(zip(*(items[name].to_pylist() for name in ("measurement", "cell", "seed")), strict=True))
+    assert plan.items == len(items) == len(keys) == len(set(items["item"].to_pylist())) == 6 * 4 * 2
+    assert sum(shard.count for shard in plan.shards) == plan.items
+    assert max(shard.count for shard in plan.shards) <= 5
+
+
+def test_a_shard_holds_only_what_can_share_a_batch(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    values["grid"] = {"cross": {"process": ["star", "markov"], "steps": [2, 3]}}
+    plan, items = planned(values)
+    steps = {cell.id: cell.settings["steps"] for cell in plan.cells}
+    for shard in plan.shards:
+        rows = items.slice(shard.first, shard.count)
+        assert set(rows["shard"].to_pylist()) == {shard.name}
+        assert len({steps[cell] for cell in rows["cell"].to_pylist()}) == 1
+
+
+@pytest.mark.parametrize("change", ["settings", "prior", "dtype", "manifest", "method", "version"])
+def test_what_decides_a_result_changes_every_id(change, manifest, tiny_prior, tmp_path, monkeypatch):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    before = set(planned(values)[1]["item"].to_pylist())
+    if change == "settings":
+        values["solver"] = {"settings": values["solver"]["settings"] | {"iterations": 4}}
+    elif change == "prior":
+        from g2d2.priors.random_weights import TINY, random_components
+
+        random_components(TINY, seed=9).save(tmp_path / "prior")
+        values["prior"] = str(tmp_path / "prior")
+    elif change == "dtype":
+        values["resources"] = {"dtype": "float64"}
+    elif change == "manifest":
+        values["manifest"] = build_manifest(tmp_path / "other", seed=1)
+    elif change == "method":
+        values["solver"] = values["solver"] | {"method": "g2d2.solver:solve"}
+    else:
+        monkeypatch.setattr("pipelines.identity.SOLVER_VERSION", 999)
+        monkeypatch.setattr("pipelines.plan.SOLVER_VERSION", 999)
+    assert not before & set(planned(values)[1]["item"].to_pylist())
+
+
+def test_placement_and_metrics_change_no_id(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, _ = planned(values)
+    other, _ = planned(values | {"metrics": ["ssim"], "resources": {"shard": 3, "batch": 2}})
+    assert other.id == plan.id
+    assert other.shards == plan.shards
+
+
+def test_a_larger_grid_keeps_what_is_solved_and_plans_the_rest(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, items = planned(values)
+    folder = SweepFolder(values["output"])
+    for shard in plan.shards:
+        commit(folder, shard.name, items.slice(shard.first, shard.count))
+    values["grid"] = {"cross": {"process": ["star", "markov"], "eta_kl": [0.001, 0.01, 0.1]}}
+    wider, wide_items = planned(values)
+    solved = folder.solved_shards()
+    left = [shard for shard in wider.shards if shard.name not in solved]
+    assert wider.items == 36
+    assert sum(shard.count for shard in left) == 12
+    assert {shard.name for shard in wider.shards} >= {shard.name for shard in plan.shards}
+    assert len(set(wide_items["item"].to_pylist())) == 36
+
+
+def test_a_failed_row_is_planned_again_in_a_new_plan(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, items = planned(values)
+    folder = SweepFolder(values["output"])
+    commit(folder, plan.shards[0].name, items.slice(0, plan.shards[0].count), error="broken")
+    again, _ = planned(values | {"seeds": [0, 1]})
+    assert plan.shards[0].name not in {shard.name for shard in again.shards}
+
+
+def commit(folder, shard, items, error=None):
+    rows = [{"item": item, "error": error} for item in items["item"].to_pylist()]
+    table = pa.Table.from_pylist([dict.fromkeys(SOLVED_SCHEMA.names) | row for row in rows], schema=SOLVED_SCHEMA)
+    folder.store.write_table(folder.solved_name(shard), table)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"select": {"tasks": ["sr4-32"]}}, "select.tasks: sr4-32 is not in the manifest, which has gaussian_blur"),
+        ({"solver": {"preset": "tuned"}}, "'tuned' needs settings that ship with the prior"),
+        ({"grid": {"cross": {"gamma": [0.3, 0.30]}}}, "names a value twice"),
+        ({"grid": {"points": [{"gamma": 0.3}, {"gamma": 0.3, "steps": 4}]}}, "are the same settings"),
+        ({"grid": {"cross": {"gamma": [7]}}}, "gamma is 7"),
+        ({"grid": {"cross": {"process": ["star"]}, "exclude": [{"process": "star"}]}}, "every combination is excluded"),
+        ({"manifest": "/nowhere/at/all"}, "there is no such manifest"),
+        ({"prior": "/nowhere/at/all"}, "prior: '/nowhere/at/all' is neither a folder"),
+    ],
+)
+def test_what_cannot_be_planned_is_told_before_anything_runs(changes, said, manifest, tiny_prior, tmp_path):
+    with pytest.raises(InputError) as caught:
+        planned(specification(manifest, tiny_prior, tmp_path / "o") | changes)
+    assert said in str(caught.value)
+    assert not (tmp_path / "o").exists()
+
+
+def test_selection_takes_the_first_of_each_task(manifest, tiny_prior, tmp_path):
+    plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o", select={"limit": 2}))
+    assert plan.measurements == 2
+    assert set(items["measurement"].to_pylist()) == {"gaussian_blur/p0", "gaussian_blur/p1"}
+
+
+def test_the_command_counts_and_prices_a_plan(manifest, tiny_prior, tmp_path, capsys):
+    path = write_spec(tmp_path / "spec.yaml", specification(manifest, tiny_prior, tmp_path / "o"))
+    assert run("plan", path, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["items"], facts["done"], facts["cells"]) == (24, 0, 4)
+    assert facts["varied"] == ["process", "eta_kl"]
+    assert facts["seconds_per_item"] > 0
+    assert facts["peak_bytes"] > 0
+    assert run("plan", path, "--no-calibration") == 0
+    assert "24 work items in 5 shards, 0 of them done" in capsys.readouterr().out
+
+
+def test_the_items_of_a_large_grid_stream(manifest, tiny_prior, tmp_path):
+    """The generator holds one shard at a time, whatever the grid."""
+    spec = spec_of(specification(manifest, tiny_prior, tmp_path / "o", resources={"shard": 16}))
+    settings = planned(specification(manifest, tiny_prior, tmp_path / "o"))[0].cells[0].settings
+    cells = [Cell(index, f"c{index}", f"r{index}", "t", settings) for index in range(1000)]
+    stream = _items(spec, cells, [Place(f"m{i}", f"d{i}", i, "t", 0, i, "kind") for i in range(50)], {})
+    first = next(stream)
+    assert len(first["item"]) == 16
+    assert sum(len(shard["item"]) for shard in stream) == 50_000 - 16
+
+
+def test_shards_are_read_back_as_planned(manifest, tiny_prior, tmp_path):
+    plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o"))
+    shards, count = read_shards(SweepFolder(str(tmp_path / "o")), plan.id)
+    assert (shards, count) == (plan.shards, len(items))

@@ -1,0 +1,46 @@
+"""Specifications: what is refused, in which words, before anything heavy starts."""
+
+import pytest
+
+from operators import InputError
+from pipelines.spec import load_spec
+from tests.pipelines.sweep_cases import specification, write_spec
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"colour": 1}, "unknown setting 'colour': known settings are name, manifest, prior"),
+        ({"name": "../x"}, "name is '../x'"),
+        ({"seeds": [1, 1]}, "seeds is [1, 1]: it must name at least one seed, each once"),
+        ({"metrics": ["psnr", "beauty"]}, "each must be one of"),
+        ({"solver": {"settings": {"etakl": 1}}}, "etakl is not a solver setting"),
+        ({"solver": {"preset": "best"}}, "solver.preset is 'best'"),
+        ({"solver": {"experiment": "imagenet-sr9"}}, "experiment 'imagenet-sr9' needs preset paper or reference"),
+        ({"resources": {"batch": 0}}, "resources.batch"),
+        ({"tracking": {"uri": "postgresql://me:hunter2@host/db"}}, "it holds a password"),
+        ({"keep": {"prior_samples_at": [3]}}, "prior_samples_at needs traces: true"),
+    ],
+)
+def test_a_bad_specification_is_told_in_a_sentence(changes, said, tmp_path):
+    path = write_spec(tmp_path / "spec.yaml", specification("m", "p", "o", **changes))
+    with pytest.raises(InputError) as caught:
+        load_spec(path)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_that_is_no_specification(tmp_path):
+    for content, said in (("a: [", "it is not YAML"), ("- 1", "it must be a mapping"), ("", "name is missing")):
+        (tmp_path / "spec.yaml").write_text(content)
+        with pytest.raises(InputError, match=said):
+            load_spec(tmp_path / "spec.yaml")
+    with pytest.raises(InputError, match="there is no such file"):
+        load_spec(tmp_path / "none.yaml")
+
+
+def test_a_specification_survives_being_written_down(tmp_path):
+    spec = load_spec(write_spec(tmp_path / "spec.yaml", specification("m", "p", "o")))
+    again = load_spec(write_spec(tmp_path / "again.yaml", spec.model_dump(mode="json")))
+    assert again == spec
