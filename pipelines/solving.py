@@ -24,20 +24,15 @@ from operators.validation import validate
 from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
 from pipelines.manifest import build_row_operator, measurement
+from pipelines.plan import ITEM_SCHEMA
 from pipelines.spec import Kept, Resources
 
 SOLVED_SCHEMA = pa.schema(
     [
-        ("item", pa.string()),
-        ("measurement", pa.string()),
-        ("measurement_digest", pa.string()),
-        ("manifest_shard", pa.int32()),
-        ("manifest_row", pa.int32()),
-        ("cell", pa.string()),
-        ("cell_index", pa.int32()),
+        *(ITEM_SCHEMA.field(name) for name in ("item", "measurement", "measurement_digest")),
+        *(ITEM_SCHEMA.field(name) for name in ("manifest_shard", "manifest_row", "cell", "seed")),
         ("task", pa.string()),
         ("settings", pa.string()),
-        ("seed", pa.int64()),
         ("error", pa.string()),
         ("image", pa.binary()),
         ("pixels", pa.list_(pa.float32())),
@@ -50,7 +45,7 @@ SOLVED_SCHEMA = pa.schema(
 )
 """A solved row: what came out, or why nothing did. `pixels` and `trace` are null unless asked for."""
 
-_CARRIED = SOLVED_SCHEMA.names[:10]
+_CARRIED = SOLVED_SCHEMA.names[: SOLVED_SCHEMA.names.index("error")]
 _LARGEST_AUTO_BATCH = 16
 _CALIBRATION_SHARE = 0.8
 

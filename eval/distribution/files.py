@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from eval.distribution.results import Unavailable
-from eval.weights import DOWNLOAD_ENV, WEIGHTS_ENV
+from eval.weights import DOWNLOAD_ENV, WEIGHTS_ENV, downloads_allowed
 from operators.validation import shorten
 
 
@@ -45,7 +45,7 @@ class CleanFidFile:
                 broken = broken or path
         if broken is not None:
             return Unavailable(f"{self.what} at {broken} is cut short or another file: delete it and try again.")
-        if os.environ.get(DOWNLOAD_ENV, "").lower() in ("1", "true", "yes"):
+        if downloads_allowed():
             return self._fetch(places[0])
         looked = ", ".join(str(path.parent) for path in places)
         return Unavailable(

@@ -3,12 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from operators import TASKS, InputError, operator_names, operator_settings, validate
+from pipelines.actions import Action, add_actions
 from pipelines.images import write_png
 from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
 from pipelines.manifest.reading import Place, read_row
@@ -22,27 +22,8 @@ _LISTED = 20
 """Rejected pictures and problems that are printed; manifest.json has all of the former."""
 
 
-@dataclass(frozen=True)
-class Action:
-    """One word after `g2d2 manifest`."""
-
-    summary: str
-    example: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, action in ACTIONS.items():
-        child = actions.add_parser(
-            name,
-            help=action.summary,
-            description=action.summary.capitalize() + ".",
-            epilog=f"example:\n  {action.example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        action.configure(child)
+    add_actions(parser, ACTIONS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,8 +3,6 @@
 import argparse
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +11,14 @@ from g2d2.priors.checking import check_folder
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import folder_bytes, read_shape
 from operators.errors import InputError
+from pipelines.actions import Action, add_actions
 from pipelines.commands import prior_training
 
 EXAMPLE = "g2d2 prior list"
 
 
-@dataclass(frozen=True)
-class Action:
-    """One word after `g2d2 prior`."""
-
-    summary: str
-    example: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, action in ACTIONS.items():
-        child = actions.add_parser(
-            name,
-            help=action.summary,
-            description=action.summary.capitalize() + ".",
-            epilog=f"example:\n  {action.example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        action.configure(child)
+    add_actions(parser, ACTIONS)
 
 
 def run(args: argparse.Namespace) -> int:

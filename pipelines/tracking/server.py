@@ -29,6 +29,7 @@ _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "GIT_PYTHON_REFRESH": "quiet",
 }
+_KIND = {"mlflow.experimentKind": "custom_model_development"}  # or MLflow shows the pages made for chat traces
 _WORTH_WAITING = {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "DEADLINE_EXCEEDED", "INTERNAL_ERROR"}
 
 Result = TypeVar("Result")
@@ -132,7 +133,7 @@ class Server:
         from mlflow.exceptions import MlflowException
 
         try:
-            return str(self.client.create_experiment(name, artifact_location=self.place.artifacts))
+            return str(self.client.create_experiment(name, artifact_location=self.place.artifacts, tags=_KIND))
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another sweep was first, or our answer got lost
                 raise
