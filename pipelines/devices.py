@@ -31,6 +31,7 @@ def connect() -> None:
     if alone and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         # Ray reads this when it is imported. A token for this run alone leaves nothing in the user's home.
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ side writes to the terminal otherwise
     import ray
 
     if ray.is_initialized():

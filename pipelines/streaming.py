@@ -1,48 +1,21 @@
 """The stream through Ray Data: shards of work items to devices, solved shards to scoring tasks."""
 
 import gc
-import json
 import logging
 from collections.abc import Generator
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import ray
-from ray.data import ActorPoolStrategy, DataContext
+from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
 
 from operators import InputError
-from pipelines.cells import Cell
+from pipelines.attaching import Attach
 from pipelines.devices import Placement
-from pipelines.layout import SweepFolder
-from pipelines.manifest import Manifest, read_row
+from pipelines.manifest import read_row
 from pipelines.plan import Shard
 from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
-
-
-class Attach:
-    """Reads the work items of a shard and their measurements from storage into one Arrow batch.
-
-    The batch travels as one row, an Arrow stream: Ray Data cuts and joins rows as it likes, but never splits one.
-    """
-
-    def __init__(self, output: str, manifest: str, plan: str):
-        self.output, self.manifest, self.plan = output, manifest, plan
-
-    def __call__(self, refs: pa.Table) -> pa.Table:
-        (ref,) = refs.to_pylist()
-        items = read_items(self.output, self.plan, ref["first"], ref["count"])
-        places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
-        measured = _manifest(self.manifest).fetch(places)
-        for name in measured.column_names:
-            if name not in (*items.column_names, "truth"):
-                items = items.append_column(name, measured[name])
-        cells = _cells(self.output, self.plan)
-        settings = [json.dumps(cells[index].settings) for index in items["cell_index"].to_pylist()]
-        items = items.append_column("settings", pa.array(settings))
-        return pa.table({"shard": [ref["shard"]], "items": pa.array([to_stream(items)], pa.large_binary())})
 
 
 class SolveStage:
@@ -73,7 +46,14 @@ def solve_and_score(
 ) -> Generator[dict[str, Any], None, None]:
     """Solve shards on all devices and score each as soon as it is committed; yields a line per scored shard."""
     attach = Attach(config.output, scorer.manifest_url, plan)
-    dataset = _shard_rows(shards).map_batches(attach, batch_size=1, batch_format="pyarrow", num_cpus=0.1)
+    dataset = _shard_rows(shards).map_batches(
+        attach,
+        batch_size=1,
+        batch_format="pyarrow",
+        num_cpus=0.1,
+        # each reader is a process; one keeps many devices fed, since solving takes far longer than reading
+        compute=TaskPoolStrategy(size=1 + placement.actors // 16),
+    )
     dataset = dataset.map_batches(
         SolveStage,
         fn_constructor_args=(config,),
@@ -91,29 +71,6 @@ def score_only(shards: list[Shard], scorer: ShardScorer) -> Generator[dict[str, 
     yield from _run(
         _shard_rows(shards).map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1)
     )
-
-
-def to_stream(table: pa.Table) -> bytes:
-    """A table as Arrow's own stream of bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    stream: bytes = sink.getvalue().to_pybytes()
-    return stream
-
-
-def read_items(output: str, plan: str, first: int, count: int) -> pa.Table:
-    """Rows first..first+count of a plan, reading only the row groups that hold them."""
-    file = _plan_file(output, plan)
-    groups: list[int] = []
-    offset, start = 0, 0
-    for index in range(file.num_row_groups):
-        rows = file.metadata.row_group(index).num_rows
-        if offset < first + count and offset + rows > first:
-            start = start if groups else offset
-            groups.append(index)
-        offset += rows
-    return file.read_row_groups(groups).slice(first - start, count)
 
 
 def _shard_rows(shards: list[Shard]) -> Any:
@@ -154,19 +111,3 @@ def _sentence(error: BaseException) -> InputError:
         return InputError(str(told))
     last = causes[-1]
     return InputError(f"a worker failed ({type(last).__name__}): {' '.join(str(last).split())[:500]}")
-
-
-@lru_cache(maxsize=4)
-def _plan_file(output: str, plan: str) -> pq.ParquetFile:
-    folder = SweepFolder(output)
-    return pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(folder.plan_name(plan))))
-
-
-@lru_cache(maxsize=4)
-def _manifest(url: str) -> Manifest:
-    return Manifest.open(url)
-
-
-@lru_cache(maxsize=4)
-def _cells(output: str, plan: str) -> list[Cell]:
-    return SweepFolder(output).cells(plan)

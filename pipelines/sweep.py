@@ -72,8 +72,6 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
 
 def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     """Score what is solved with the specification's metrics, and solve nothing."""
-    from pipelines.streaming import score_only
-
     folder = SweepFolder(spec.output)
     plan, scoring = read_plan(folder), scoring_id(spec.metrics)
     scored = set() if again else folder.scored_shards(scoring)
@@ -81,6 +79,8 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
     if todo:
         connect()
+        from pipelines.streaming import score_only
+
         with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
             for line in lines:
                 bar.update(line["rows"])
@@ -99,9 +99,9 @@ def collect(folder: SweepFolder, plan: Plan, scoring: str) -> SweepResult:
 def _work(
     spec: SweepSpec, plan: str, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
 ) -> None:
-    from pipelines.streaming import score_only, solve_and_score
-
     connect()
+    from pipelines.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
+
     placement = place(spec.resources)
     config = SolverConfig(spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads)
     with progress(done + _rows(to_solve) + _rows(to_score), "images") as bar:

@@ -1,0 +1,73 @@
+"""From storage to Arrow: the work items of a shard with their measurements, read ahead of the devices."""
+
+import json
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.cells import Cell
+from pipelines.layout import SweepFolder
+from pipelines.manifest import Manifest
+
+
+class Attach:
+    """Reads the work items of a shard and their measurements from storage into one Arrow batch.
+
+    The batch travels as one row, an Arrow stream: Ray Data cuts and joins rows as it likes, but never splits one.
+    """
+
+    def __init__(self, output: str, manifest: str, plan: str):
+        self.output, self.manifest, self.plan = output, manifest, plan
+
+    def __call__(self, refs: pa.Table) -> pa.Table:
+        (ref,) = refs.to_pylist()
+        items = read_items(self.output, self.plan, ref["first"], ref["count"])
+        places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
+        measured = _manifest(self.manifest).fetch(places)
+        for name in measured.column_names:
+            if name not in (*items.column_names, "truth"):
+                items = items.append_column(name, measured[name])
+        cells = _cells(self.output, self.plan)
+        settings = [json.dumps(cells[index].settings) for index in items["cell_index"].to_pylist()]
+        items = items.append_column("settings", pa.array(settings))
+        return pa.table({"shard": [ref["shard"]], "items": pa.array([to_stream(items)], pa.large_binary())})
+
+
+def to_stream(table: pa.Table) -> bytes:
+    """A table as Arrow's own stream of bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def read_items(output: str, plan: str, first: int, count: int) -> pa.Table:
+    """Rows first..first+count of a plan, reading only the row groups that hold them."""
+    file = _plan_file(output, plan)
+    groups: list[int] = []
+    offset, start = 0, 0
+    for index in range(file.num_row_groups):
+        rows = file.metadata.row_group(index).num_rows
+        if offset < first + count and offset + rows > first:
+            start = start if groups else offset
+            groups.append(index)
+        offset += rows
+    return file.read_row_groups(groups).slice(first - start, count)
+
+
+@lru_cache(maxsize=4)
+def _plan_file(output: str, plan: str) -> pq.ParquetFile:
+    folder = SweepFolder(output)
+    return pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(folder.plan_name(plan))))
+
+
+@lru_cache(maxsize=4)
+def _manifest(url: str) -> Manifest:
+    return Manifest.open(url)
+
+
+@lru_cache(maxsize=4)
+def _cells(output: str, plan: str) -> list[Cell]:
+    return SweepFolder(output).cells(plan)
