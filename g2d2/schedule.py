@@ -77,6 +77,14 @@ class NoiseSchedule:
     def with_beta(self, denominator: BetaDenominator) -> "NoiseSchedule":
         return NoiseSchedule(self.alpha_bar, self.gamma_bar, self.num_codes, denominator)
 
+    def without_moves(self) -> "NoiseSchedule":
+        """The same masking with no moves between codes.
+
+        VQ-Diffusion moves one token in a million, yet the Markov posterior leans on it: where alpha disagrees with an
+        unmasked token, the move is the only explanation, and the token follows alpha. Without moves it stays.
+        """
+        return NoiseSchedule(1 - self.gamma_bar, self.gamma_bar, self.num_codes, self.beta_denominator)
+
 
 def vq_diffusion_schedule(config: Mapping[str, Any]) -> NoiseSchedule:
     """The linear schedule of VQ-Diffusion, from the config of a diffusers `VQDiffusionScheduler`."""

@@ -64,6 +64,8 @@ class G2D2Settings(BaseModel):
     """`raw-logits` reproduces the published code's gradient, which is off by +p."""
     weight_schedule: Literal["paper", "endpoints"] = "paper"
     """`paper`: 10^(lambda/2 (2t/T - 1)), t = T..1; `endpoints`: exponents from +lambda/2 to exactly -lambda/2."""
+    code_moves: Literal["schedule", "none"] = "schedule"
+    """Moves between codes while noise is added: the schedule's own, or none, so that markov never revises a token."""
     beta_denominator: BetaDenominator = "K+1"
     """Share of beta_bar per code: the paper prints K + 1, diffusers and the published code use K."""
 

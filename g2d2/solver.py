@@ -47,6 +47,8 @@ def solve(
     rows = gather_rows(prior, operator, y, settings, prompts, seeds)
     batch, random = rows.batch, RowRandom(seeds, prior.device, prior.dtype)
     schedule = prior.schedule.with_beta(batch.beta_denominator)
+    if batch.code_moves == "none":
+        schedule = schedule.without_moves()
     sampler = TokenSampler(schedule, batch, rows.markov, random)
     step_optimizer = VariationalStep(prior, rows, random)
     recorder = Recorder(prior.device)

@@ -20,6 +20,7 @@ from pipelines.progress import progress
 from pipelines.scoring import ShardScorer, scoring_id
 from pipelines.solving import SolverConfig
 from pipelines.spec import SweepSpec
+from pipelines.tracking.environment import environment
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,7 @@ def _summary(spec: SweepSpec, plan: Plan, scoring: str) -> dict[str, Any]:
         "prior_digest": plan.prior_digest,
         "solver_version": SOLVER_VERSION,
         "version": __version__,
+        "environment": environment(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 

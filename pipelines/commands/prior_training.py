@@ -2,6 +2,10 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from g2d2.training.evaluate import Distance
 
 EXAMPLE = "g2d2 prior train runs/prior --minutes 90"
 
@@ -34,8 +38,21 @@ def run(args: argparse.Namespace) -> int:
     try:
         if not args.report_only:
             train_prior(recipe)
-        report_prior(recipe)
+        report_prior(recipe, lpips=_lpips())
     except Interrupted as stop:
         print(stop)
         raise KeyboardInterrupt from None
     return 0
+
+
+def _lpips() -> "Distance | None":
+    """LPIPS (VGG) for the report, where its weights are at hand."""
+    from eval.metrics import Scored, build_metric
+    from operators import InputError
+
+    try:
+        metric = build_metric("lpips_vgg")
+    except InputError as error:
+        print(f"the report leaves LPIPS out: {error}")
+        return None
+    return lambda images, truth: metric(Scored(truth=truth.cpu(), images=images.cpu()))

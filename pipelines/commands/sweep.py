@@ -24,17 +24,16 @@ def run(args: argparse.Namespace) -> int:
 def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
     """Run or resume a sweep, track it, print it. 0 all good, 1 some rows failed, 2 not complete."""
     result = run_sweep(spec, retry_failed=args.retry_failed)
-    tracked = None
+    if args.json:
+        print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}), flush=True)
+    else:
+        _print(result, spec.metrics)
     if spec.tracking.enabled:
         from pipelines.tracking import track
 
         tracked = track(result, spec)
-    if args.json:
-        print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}))
-    else:
-        _print(result, spec.metrics)
-        if tracked is not None:
-            print(tracked)
+        if not args.json:
+            print(tracked.where())
     if not result.counts.complete:
         return 2
     return 1 if result.counts.failed else 0

@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
         f"experiment {tracked.experiment}: {tracked.cells_logged} cells logged, "
         f"{tracked.cells_skipped} were there already"
     )
-    print(tracked.url if "/#/" in tracked.url else f"look at it: mlflow ui --backend-store-uri {tracked.url}")
+    print(tracked.where())
     return 0

@@ -31,6 +31,10 @@ class Tracked:
     url: str
     """The parent run in a browser; the database where there is no server."""
 
+    def where(self) -> str:
+        """What to do to look at it."""
+        return f"look at it: {self.url if '/#/' in self.url else f'mlflow ui --backend-store-uri {self.url}'}"
+
 
 def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
     """Log a sweep that has just ended."""

@@ -6,6 +6,7 @@ import torch
 from g2d2.priors import load_prior, random_prior
 from g2d2.settings import solver_settings
 from g2d2.solver import solve
+from g2d2.transitions import log_markov_marginal
 from operators import TASKS, InputError, build_operator, measure, stack_operators
 
 SIZE = 6
@@ -246,3 +247,18 @@ def test_in_float32_a_row_of_the_embedded_prior_is_the_same_in_any_batch(threads
             assert torch.equal(some.images, together.images[which])
     finally:
         torch.set_num_threads(before)
+
+
+def test_without_moves_markov_never_revises_a_token_and_with_them_it_ends_on_alpha():
+    """The paper says unmasked tokens stay; the schedule's rare moves undo that, which decides star against Markov."""
+    prior = random_prior()
+    schedule = prior.schedule.with_beta("K+1")
+    log_alpha = torch.full((1, 8, 16), -12.0)
+    log_alpha[:, 3] = 0.0
+    log_alpha = log_alpha.log_softmax(dim=1)
+    z_t = torch.full((1, 16), 5)
+    still = log_markov_marginal(log_alpha, z_t, schedule.without_moves(), 0, 4).exp()
+    moved = log_markov_marginal(log_alpha, z_t, schedule, 0, 4).exp()
+    assert torch.equal(still.argmax(dim=1), z_t)
+    assert still[0, 5].min() == 1
+    assert torch.allclose(moved[:, :-1], log_alpha.exp(), atol=1e-6)
