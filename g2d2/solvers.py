@@ -8,7 +8,11 @@ from operators import InputError
 
 Solver = Callable[..., Reconstruction]
 
-SOLVERS = {"g2d2": "g2d2.solver:solve"}
+SOLVERS = {
+    "g2d2": "g2d2.solver:solve",
+    "wiener": "g2d2.references:wiener",
+    "bicubic": "g2d2.references:bicubic",
+}
 """Known names with the function behind each."""
 
 

@@ -9,6 +9,10 @@ from operators import InputError
 from pipelines.spec import Resources
 
 
+_CPU_ACTORS = 4
+"""Actors that share a machine's cores without GPUs: several with few threads beat one with many."""
+
+
 @dataclass(frozen=True)
 class Placement:
     """Actors and what each of them reserves."""
@@ -41,7 +45,7 @@ def connect() -> None:
         return
     ray.init(
         address="local",
-        num_cpus=max(2, os.cpu_count() or 1),  # one for a device, one for scoring
+        num_cpus=1 + (os.cpu_count() or 1),  # scoring is light: it gets a slot without taking a core from solving
         include_dashboard=False,
         logging_level="warning",
         log_to_driver=False,
@@ -59,10 +63,8 @@ def place(resources: Resources) -> Placement:
         if actors > gpus:
             raise InputError(f"resources.devices: {actors} were asked for, and the cluster has {gpus} GPUs.")
         return Placement(actors, gpus=1, cpus=0, threads=None)
-    spare = max(1, cpus - 1)  # scoring needs a core
-    threads = resources.cpus_per_device or (
-        spare if resources.devices == "auto" else max(1, spare // resources.devices)
-    )
+    spare = max(1, cpus - 1)  # one slot scores
+    threads = resources.cpus_per_device or max(1, spare // _CPU_ACTORS)
     actors = max(1, spare // threads) if resources.devices == "auto" else resources.devices
     if actors * threads > spare:
         raise InputError(

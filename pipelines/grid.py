@@ -87,8 +87,7 @@ class Grid(_Model):
             lengths = {name: len(_values(axis)) for name, axis in group.items()}
             if len(set(lengths.values())) > 1:
                 raise ValueError(f"zipped settings must have equally many values, and have {lengths}")
-        names = [*self.cross, *(name for group in self.zipped for name in group)]
-        names += sorted({name for point in self.points for name in point})
+        names = self.names()
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{', '.join(twice)} is varied in two places; vary it in one")
@@ -99,6 +98,10 @@ class Grid(_Model):
         for group in (self.cross, *self.zipped):
             for name, axis in group.items():
                 yield name, _values(axis)
+
+    def names(self) -> list[str]:
+        """The settings that the grid names."""
+        return [name for name, _ in self.axes()] + sorted({name for point in self.points for name in point})
 
     def __iter__(self) -> Iterator[Point]:  # type: ignore[override]
         """The combinations, in a fixed order; one empty combination where nothing varies."""

@@ -98,7 +98,7 @@ class Resources(_Model):
     devices: int | Literal["auto"] = "auto"
     """Solver actors, one per device: every GPU of the cluster, or one CPU actor per `cpus_per_device` without GPUs."""
     cpus_per_device: int | None = Field(default=None, gt=0)
-    """Cores and torch threads of a CPU actor; by default one actor takes all cores but one, for scoring."""
+    """Cores and torch threads of a CPU actor; a quarter of the cores by default."""
     batch: int | Literal["auto"] = "auto"
     """Rows solved together; `auto` tries sizes against free device memory."""
     shard: int = Field(default=16, gt=0)

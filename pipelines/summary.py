@@ -19,12 +19,12 @@ def cell_table(scores: ScoreTable, metrics: Sequence[str]) -> str:
     return "\n".join([aligned([header, *rows]), *left])
 
 
-def process_table(scores: ScoreTable, metrics: Sequence[str]) -> str | None:
-    """Star minus Markov in cells that differ in nothing else; None where there is no such pair."""
+def process_table(scores: ScoreTable, metrics: Sequence[str], varied: Sequence[str]) -> str | None:
+    """Star minus Markov at the same point of the grid over `varied`; None where there is no such pair."""
     rows = []
     for metric in metrics:
         try:
-            results = compare_grid(scores, metric, along="process")
+            results = compare_grid(scores, metric, along="process", within=["task", *varied])
         except InputError:
             return None
         for result in results:

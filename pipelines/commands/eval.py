@@ -27,7 +27,7 @@ from pipelines.images import decode_image, write_bytes
 from pipelines.options import parse_changes
 from pipelines.progress import progress
 
-EXAMPLE = "g2d2 eval examples/pictures out/demo/star --metrics psnr ssim lpips_vgg"
+EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
 
 _NEEDS_MEASUREMENT = ("residual", "residual_norm")
 _MOST_ROWS_SHOWN = 30

@@ -27,7 +27,7 @@ def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}), flush=True)
     else:
-        _print(result, spec.metrics)
+        _print(result, spec.metrics, spec.grid.names())
     if spec.tracking.enabled:
         from pipelines.tracking import track
 
@@ -39,9 +39,9 @@ def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
     return 1 if result.counts.failed else 0
 
 
-def _print(result: SweepResult, metrics: list[str]) -> None:
+def _print(result: SweepResult, metrics: list[str], varied: list[str]) -> None:
     print(cell_table(result.scores, metrics))
-    versus = process_table(result.scores, metrics)
+    versus = process_table(result.scores, metrics, varied)
     if versus is not None:
         print(f"\n{versus}")
     counts = result.counts

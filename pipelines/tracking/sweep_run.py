@@ -66,17 +66,17 @@ def best(record: Record) -> Iterator[tuple[str, str, float, Cell]]:
 
 
 def comparison(record: Record) -> dict[str, bytes]:
-    """Cells that differ in the process alone, paired by measurement and seed, as a table; none where none do."""
+    """Cells at one point of the grid but for the process, paired by measurement and seed, as a table; none if none."""
     if "process" not in record.varied:
         return {}
     names = {record.scores.cell_label(cell.id): record.label(cell) for cell in record.scored}
     text = io.StringIO()
     table = csv.writer(text)
     table.writerow(_COLUMNS)
-    refused = []
+    within, refused = ["task", *record.spec.grid.names()], []
     for metric in _judged(record):
         try:
-            for result in compare_grid(record.scores, metric, along="process", resamples=RESAMPLES):
+            for result in compare_grid(record.scores, metric, along="process", within=within, resamples=RESAMPLES):
                 table.writerow(_row(result, names))
         except InputError as error:
             refused.append(f"{metric}: {error}")

@@ -34,7 +34,7 @@ def specification(manifest, prior, output, **changes):
         "grid": {"cross": {"process": ["star", "markov"], "eta_kl": [0.001, 0.1]}},
         "metrics": ["psnr", "residual"],
         "tracking": {"enabled": False},
-        "resources": {"shard": 5},
+        "resources": {"shard": 5, "devices": 1},
     }
     return values | changes
 

@@ -35,7 +35,10 @@ def scores(table):
 
 
 def paced(values):
-    return values | {"solver": values["solver"] | {"method": "bench.stand_in:paced"}, "resources": {"shard": 2}}
+    return values | {
+        "solver": values["solver"] | {"method": "bench.stand_in:paced"},
+        "resources": {"shard": 2, "devices": 1},
+    }
 
 
 def start(path, **environment):
