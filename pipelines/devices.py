@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from operators import InputError
 from pipelines.spec import Resources
 
-
 _CPU_ACTORS = 4
 """Actors that share a machine's cores without GPUs: several with few threads beat one with many."""
 

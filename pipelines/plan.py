@@ -82,7 +82,7 @@ def make_plan(spec: SweepSpec, folder: SweepFolder) -> Plan:
     tasks = list(dict.fromkeys(place.task for place in places))
     cells = expand_cells(spec, tasks, prior_folder, digest)
     plan = fingerprint(
-        "plan", SOLVER_VERSION, manifest.digest, digest, [cell.id for cell in cells], spec.seeds,
+        "plan", SOLVER_VERSION, manifest.digest, digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds,
         spec.select.model_dump(),
     )  # fmt: skip
     name = folder.plan_name(plan)

@@ -151,3 +151,19 @@ def test_every_pair_along_a_parameter_saw_the_same_items(arrow_scores):
     short = ScoreTable(pa.concat_tables([table.slice(0, 39), table.slice(40)]))
     with pytest.raises(InputError, match="1 measurement is only in B: m0039"):
         compare_grid(short, "psnr", along="process")
+
+
+def test_each_value_may_have_settings_tuned_for_it(scores):
+    """Star and Markov at their own learning rates still pair where the task agrees."""
+    table = scores(
+        {cell: {"psnr": np.arange(8.0) + gain} for cell, gain in (("a", 1), ("b", 0), ("c", 5), ("d", 3))},
+        parameters={
+            "a": {"task": "sr", "process": "star", "learning_rate": 10.0},
+            "b": {"task": "sr", "process": "markov", "learning_rate": 20.0},
+            "c": {"task": "blur", "process": "star", "learning_rate": 15.0},
+            "d": {"task": "blur", "process": "markov", "learning_rate": 15.0},
+        },
+    )
+    assert len(compare_grid(table, "psnr", along="process")) == 1
+    found = compare_grid(table, "psnr", along="process", within=["task", "process"])
+    assert sorted(result.difference.mean for result in found) == [1, 2]
