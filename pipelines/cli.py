@@ -10,6 +10,7 @@ from g2d2.version import __version__
 from operators import InputError
 
 COMMANDS = {
+    "demo": "a real sweep on the embedded prior, with nothing to prepare",
     "measure": "degrade pictures and store the measurements",
     "solve": "restore pictures, or stored measurements, with a prior",
     "eval": "compare reconstructions with their ground truths",
