@@ -14,7 +14,7 @@ def python_blocks(page):
     return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["adding-an-operator.md", "adding-a-prior.md"])
+@pytest.mark.parametrize("page", ["adding-an-operator.md", "adding-a-prior.md", "metrics.md"])
 def test_examples_run(page, tmp_path):
     blocks = python_blocks(page)
     assert blocks

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from pipelines.spec import SweepSpec, load_spec
@@ -23,7 +25,8 @@ def run(args: argparse.Namespace) -> int:
 
 def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
     """Run or resume a sweep, track it, print it. 0 all good, 1 some rows failed, 2 not complete."""
-    result = run_sweep(spec, retry_failed=args.retry_failed)
+    with redirect_stdout(sys.stderr):  # Ray tells of lost workers on stdout, which is for results alone
+        result = run_sweep(spec, retry_failed=args.retry_failed)
     if args.json:
         print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}), flush=True)
     else:
