@@ -108,7 +108,7 @@ def score_pairs(pairs: Sequence[Pair], metrics: Sequence[Metric], batch: int) ->
     waiting: list[tuple[str, Tensor, Tensor]] = []
     for pair in pairs:
         try:
-            truth, image = _decode(pair.truth, pair.id), _decode(pair.reconstruction, pair.id)
+            truth, image = _decode(pair.truth, f"{pair.id} (truth)"), _decode(pair.reconstruction, pair.id)
             if truth.shape != image.shape:
                 sizes = [f"{side.shape[1]}x{side.shape[2]}" for side in (image, truth)]
                 raise InputError(f"image {pair.id}: it is {sizes[0]} and its truth {sizes[1]}: they must be equal.")

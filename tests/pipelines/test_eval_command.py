@@ -221,3 +221,10 @@ def test_what_cannot_run_is_one_sentence(words, sentence, folders, tmp_path, cap
     told = capsys.readouterr()
     assert sentence in told.err
     assert (told.out, len(told.err.splitlines())) == ("", 1)
+
+
+def test_an_unreadable_truth_is_not_blamed_on_its_reconstruction(tmp_path, capsys):
+    Image.new("RGB", (32, 32), "red").save(tmp_path / "b.png")
+    (tmp_path / "a.png").write_bytes(b"no picture")
+    assert cli.main(["eval", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "--metrics", "psnr"]) == 1
+    assert "image b (truth): it cannot be read as a picture" in capsys.readouterr().err
