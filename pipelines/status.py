@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.layout import SweepFolder
-from pipelines.plan import read_shards
+from pipelines.plan import read_plan
+from pipelines.sweep import score_tables
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,16 @@ class Status:
 def read_status(folder: SweepFolder) -> Status:
     """Reads the names of committed shards, and the errors in the scored ones."""
     summary = folder.read_summary()
-    shards, items = read_shards(folder, summary["plan"])
+    plan = read_plan(folder)
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
-    for shard in shards:
-        if shard.name in scored:
-            table = folder.store.read_table(folder.scores_name(summary["scoring"], shard.name), columns=["error"])
-            errors.update(error for error in table["error"].to_pylist() if error is not None)
+    for _, table in score_tables(folder, plan, summary["scoring"], ["item", "error"]):
+        errors.update(error for error in table["error"].to_pylist() if error is not None)
     return Status(
         name=summary["specification"]["name"],
-        items=items,
-        solved=sum(shard.count for shard in shards if shard.name in solved),
-        scored=sum(shard.count for shard in shards if shard.name in scored),
+        items=plan.items,
+        solved=sum(shard.count for shard in plan.shards if shard.name in solved),
+        scored=sum(shard.count for shard in plan.shards if shard.name in scored),
         failed=errors.total(),
         errors=dict(errors.most_common(10)),
     )

@@ -119,15 +119,13 @@ def _rows(shards: list[Shard]) -> int:
 
 def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
     """Shards of this plan in which a row carries an error."""
-    scored = folder.scored_shards(scoring)
-    names = [shard.name for shard in plan.shards if shard.name in scored]
-    tables = ((name, folder.store.read_table(folder.scores_name(scoring, name), columns=["error"])) for name in names)
+    tables = score_tables(folder, plan, scoring, ["item", "error"])
     return {name for name, table in tables if table["error"].null_count < len(table)}
 
 
 def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
     """The committed scores of the plan's items as one table."""
-    tables = list(_score_tables(folder, plan, scoring))
+    tables = [table for _, table in score_tables(folder, plan, scoring)]
     if not tables:
         raise InputError(
             f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
@@ -135,14 +133,17 @@ def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _score_tables(folder: SweepFolder, plan: Plan, scoring: str) -> Iterator[pa.Table]:
+def score_tables(
+    folder: SweepFolder, plan: Plan, scoring: str, columns: list[str] | None = None
+) -> Iterator[tuple[str, pa.Table]]:
+    """The scored shards of a plan by name, each with the plan's items alone; `columns` must hold `item`."""
     scored = folder.scored_shards(scoring)
     items = planned_items(folder, plan)
     for shard in plan.shards:
         if shard.name in scored:
-            table = folder.store.read_table(folder.scores_name(scoring, shard.name))
+            table = folder.store.read_table(folder.scores_name(scoring, shard.name), columns=columns)
             # an earlier plan may have put more into this shard than the present one takes from it
-            yield table.filter(pc.is_in(table["item"], value_set=items.slice(shard.first, shard.count)))
+            yield shard.name, table.filter(pc.is_in(table["item"], value_set=items.slice(shard.first, shard.count)))
 
 
 def planned_items(folder: SweepFolder, plan: Plan) -> pa.Array:
