@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format bench clean
+.PHONY: help setup demo test test-slow check format bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -36,6 +36,10 @@ format: $(READY) ## fix formatting and simple lint
 
 bench: $(READY) ## measure speed and memory side by side; writes bench/results/
 	$(BIN)/python -m bench
+
+audit: ## look the pinned dependencies up among known vulnerabilities; needs the network
+	test -x .venv/audit/bin/pip-audit || ($(PYTHON) -m venv .venv/audit && .venv/audit/bin/pip install --quiet pip-audit)
+	.venv/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
 
 clean: ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build *.egg-info

@@ -11,7 +11,20 @@ from typing import Any
 import torch
 
 import g2d2  # noqa: F401  (its import makes torchvision importable, before diffusers needs it)
-from bench import metrics, operators, profile, randomness, solver  # noqa: F401  (an import registers the bench)
+from bench import (  # noqa: F401  (an import registers the bench)
+    chaos,
+    driver,
+    gate,
+    limits,
+    metrics,
+    operators,
+    pipeline,
+    profile,
+    randomness,
+    scaling,
+    solver,
+    tracking,
+)
 from bench.registry import BENCHES, Effort, register
 
 RESULTS = Path(__file__).parent / "results"

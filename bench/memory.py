@@ -56,16 +56,17 @@ def main() -> None:
     before = _resident()
     _RESET.write_text("5")
     solve(given.batch, given.guidance)
-    print(json.dumps({"peak_mib": _status("VmHWM") - before, "weights_mib": shorter.weight_bytes() / 2**20}))
+    print(json.dumps({"peak_mib": status_mib("VmHWM") - before, "weights_mib": shorter.weight_bytes() / 2**20}))
 
 
 def _resident() -> float:
     """MiB resident now, without what the allocator merely holds."""
     ctypes.CDLL(None).malloc_trim(0)
-    return _status("VmRSS")
+    return status_mib("VmRSS")
 
 
-def _status(field: str) -> float:
+def status_mib(field: str) -> float:
+    """A line of the process's own status, such as VmHWM, in MiB."""
     found = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert found is not None
     return int(found[1]) / 1024

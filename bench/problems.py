@@ -14,20 +14,20 @@ from operators.tasks import Task
 PROMPT = "a photo of a frog"
 
 SMALL = Architecture(
-    codes=256,
+    codes=1024,
     code_width=16,
     latent_width=16,
-    token_side=16,
-    decoder_channels=(16, 32),
+    token_side=8,
+    decoder_channels=(16, 32, 64),
     decoder_layers=1,
     norm_groups=8,
-    transformer_layers=6,
+    transformer_layers=8,
     heads=4,
     head_width=32,
     text_width=64,
     text_length=16,
 )
-"""The shape of the embedded prior: 32x32 images of 256 tokens."""
+"""The shape of the embedded prior: 32x32 images of 64 tokens."""
 
 FULL = ITHQ.with_layers(2)
 """The published shape with 2 of its 36 layers. Solved with 2 iterations per step it keeps about the published balance

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from g2d2.priors import Prior
+from g2d2.references import reconstruction
 from g2d2.solver import Reconstruction, solve
-from g2d2.trace import Trace, peak_bytes
 from operators import Operator
 
 SECONDS = "G2D2_STAND_IN_SECONDS"
@@ -18,15 +18,8 @@ SECONDS = "G2D2_STAND_IN_SECONDS"
 def instant(prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any) -> Reconstruction:
     """Flat grey images whose value follows from the seed; nothing is computed."""
     started = time.perf_counter()
-    rows = len(y)
     levels = torch.tensor([seed % 255 for seed in seeds], dtype=torch.float32) / 127.5 - 1
-    images = levels.view(-1, 1, 1, 1).expand(rows, *prior.image_shape)
-    nothing = torch.zeros(rows, 1, 1)
-    trace = Trace(
-        [1], nothing, nothing, nothing, nothing[:, 0], nothing[:, 0], {}, time.perf_counter() - started,
-        peak_bytes(prior.device),
-    )  # fmt: skip
-    return Reconstruction(images, torch.zeros(rows, prior.num_tokens, dtype=torch.int64), trace)
+    return reconstruction(prior, levels.view(-1, 1, 1, 1).expand(len(y), *prior.image_shape), started)
 
 
 def paced(*args: Any, **options: Any) -> Reconstruction:

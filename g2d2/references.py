@@ -22,17 +22,18 @@ def wiener(prior: Prior, operator: Operator, y: Tensor, settings: Any, **_: Any)
     svd = operator.svd().to(y.device, torch.float64)
     s = svd.singular_values
     coefficients = svd.Ut(y.double()) * s / (s.square() + NOISE_TO_SIGNAL)
-    return _reconstruction(prior, svd.V(svd.embed(coefficients)), started)
+    return reconstruction(prior, svd.V(svd.embed(coefficients)), started)
 
 
 def bicubic(prior: Prior, operator: Operator, y: Tensor, settings: Any, **_: Any) -> Reconstruction:
     """The measurement enlarged to the image's size."""
     started = time.perf_counter()
     images = F.interpolate(y.double(), size=operator.image_shape[1:], mode="bicubic", align_corners=False)
-    return _reconstruction(prior, images, started)
+    return reconstruction(prior, images, started)
 
 
-def _reconstruction(prior: Prior, images: Tensor, started: float) -> Reconstruction:
+def reconstruction(prior: Prior, images: Tensor, started: float) -> Reconstruction:
+    """Images of a method without tokens or losses, with the seconds since `started` (`time.perf_counter()`)."""
     nothing = torch.zeros(len(images), 1, 1)
     seconds = time.perf_counter() - started
     trace = Trace([1], nothing, nothing, nothing, nothing[:, 0], nothing[:, 0], {}, seconds, peak_bytes(prior.device))

@@ -12,7 +12,8 @@ from operators.errors import InputError
 Model = TypeVar("Model", bound=BaseModel)
 
 _LONGEST_VALUE = 60
-_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^@\s]*@")
+_LOGIN = re.compile(r"://\S*@")  # up to the last @: a password may hold one
+_SECRET_OPTION = re.compile(r"\b(\w*(?:password|token|secret)\w*=)[^&\s'\"]+", re.IGNORECASE)
 
 
 def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None, where: str = "settings") -> Model:
@@ -28,8 +29,8 @@ def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None,
 
 
 def shorten(value: object) -> str:
-    """The value as a user would type it, without a URL's password, cut so that a tensor cannot flood the sentence."""
-    text = _PASSWORD.sub(r"\1***@", " ".join(repr(value).split()))
+    """The value as a user would type it, without a URL's secrets, cut so that a tensor cannot flood the sentence."""
+    text = _SECRET_OPTION.sub(r"\1***", _LOGIN.sub("://***@", " ".join(repr(value).split())))
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 
 from g2d2.version import __version__
@@ -17,18 +17,24 @@ COMMANDS = {
     "manifest": "measure a data set once; show and check what was stored",
     "plan": "print what a sweep would run and cost",
     "sweep": "solve, score and track a grid of settings over a manifest",
+    "submit": "run a sweep as a job of a Ray cluster; follow, stop or resume it",
     "status": "say how far a sweep is",
     "score": "score a sweep's reconstructions again, or with other metrics",
+    "report": "show a sweep on one page, with figures and tables for papers",
     "track": "log a sweep to MLflow, or finish a logging that was interrupted",
     "prior": "list, fetch, check and convert priors",
     "services": "run a local S3 store, PostgreSQL, MLflow and Ray for development",
+    "cluster": "make cluster files for AWS, GCP and KubeRay from one set of values",
     "compare": "hold scored results against a baseline and find what became worse",
+    "nightly": "evaluate every night, compare with an accepted baseline, say what became worse",
+    "paper": "run the paper's experiments in small or in full, and write its tables",
     "doctor": "check that this machine is ready, and say what is missing",
+    "completion": "print a script that completes commands and options in your shell",
 }
 
 
-def build_parser(chosen: str | None) -> argparse.ArgumentParser:
-    """All commands by name; only the chosen one is imported, since priors and Ray take seconds to load."""
+def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
+    """All commands by name; only the chosen ones are imported, since priors and Ray take seconds to load."""
     parser = argparse.ArgumentParser(
         prog="g2d2", description="Inverse problems with discrete-diffusion priors: solve, evaluate, compare."
     )
@@ -36,7 +42,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         child = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name == chosen:
+        if name in chosen:
             module = import_module(f"pipelines.commands.{name}")
             child.description, child.epilog = summary.capitalize() + ".", f"example:\n  {module.EXAMPLE}"
             module.configure(child)
@@ -47,7 +53,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = build_parser(next((word for word in words if word in COMMANDS), None))
+    parser = build_parser([word for word in words if word in COMMANDS][:1])
     args = parser.parse_args(words or ["--help"])
     try:
         code: int = args.run(args)

@@ -3,10 +3,13 @@
 import os
 import secrets
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from operators import InputError
 from pipelines.spec import Resources
+from pipelines.terminal import without_lines
 
 _CPU_ACTORS = 4
 """Actors that share a machine's cores without GPUs: several with few threads beat one with many."""
@@ -17,6 +20,9 @@ class Placement:
     """Actors and what each of them reserves."""
 
     actors: int
+    """To begin with."""
+    most: int | None
+    """When more devices join; None takes all that do."""
     gpus: float
     cpus: float
     threads: int | None
@@ -31,10 +37,13 @@ class Placement:
 def connect() -> None:
     """Join the cluster that RAY_ADDRESS or the surrounding job names, else start Ray on this machine alone."""
     alone = not os.environ.get("RAY_ADDRESS")
+    if alone and "ray" not in sys.modules:
+        # the name is history: on any system it keeps all of Ray's ports on 127.0.0.1
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     if alone and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         # Ray reads this when it is imported. A token for this run alone leaves nothing in the user's home.
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ side writes to the terminal otherwise
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ side writes to the terminal otherwise
     import ray
 
     if ray.is_initialized():
@@ -42,32 +51,65 @@ def connect() -> None:
     if not alone:
         ray.init(logging_level="warning", log_to_driver=False)
         return
-    ray.init(
-        address="local",
-        num_cpus=1 + (os.cpu_count() or 1),  # scoring is light: it gets a slot without taking a core from solving
-        include_dashboard=False,
-        logging_level="warning",
-        log_to_driver=False,
-    )
+    with without_lines("RAY_BACKEND_LOG_LEVEL"):  # being told to be quiet, it tells so
+        ray.init(
+            address="local",
+            num_cpus=1 + (os.cpu_count() or 1),  # scoring is light: it gets a slot without taking a core from solving
+            include_dashboard=False,
+            logging_level="warning",
+            log_to_driver=False,
+        )
 
 
-def place(resources: Resources) -> Placement:
+def place(resources: Resources, tell: Callable[[str], None]) -> Placement:
     """What the cluster offers now. A GPU actor asks for no CPU: with one each they could take all and wait for ever."""
     import ray
 
+    wanted = None if resources.devices == "auto" else resources.devices
+    if resources.wait_for_gpus:
+        _wait_for_a_gpu(wanted or 1, resources.wait_for_gpus, tell)
     offered = ray.cluster_resources()
     gpus, cpus = int(offered.get("GPU", 0)), int(offered.get("CPU", 0))
     if gpus:
-        actors = gpus if resources.devices == "auto" else resources.devices
-        if actors > gpus:
-            raise InputError(f"resources.devices: {actors} were asked for, and the cluster has {gpus} GPUs.")
-        return Placement(actors, gpus=1, cpus=0, threads=None)
+        if wanted is not None and wanted > gpus and not resources.wait_for_gpus:
+            raise InputError(
+                f"resources.devices: {wanted} were asked for, and the cluster has {gpus} GPUs; lower it, or set "
+                "resources.wait_for_gpus to begin with these."
+            )
+        return Placement(min(gpus, wanted or gpus), wanted, gpus=1, cpus=0, threads=None)
     spare = max(1, cpus - 1)  # one slot scores
     threads = resources.cpus_per_device or max(1, spare // _CPU_ACTORS)
-    actors = max(1, spare // threads) if resources.devices == "auto" else resources.devices
+    actors = wanted or max(1, spare // threads)
     if actors * threads > spare:
         raise InputError(
             f"resources: {actors} actors of {threads} cores were asked for, and {spare} of {cpus} cores are free for "
             "solving (one scores); lower devices or cpus_per_device."
         )
-    return Placement(actors, gpus=0, cpus=threads if cpus > 1 else 0, threads=threads)
+    return Placement(actors, actors, gpus=0, cpus=threads if cpus > 1 else 0, threads=threads)
+
+
+def _wait_for_a_gpu(wanted: int, seconds: float, tell: Callable[[str], None]) -> None:
+    """Ask the autoscaler for the GPUs, and return with the first."""
+    import ray
+    from ray.autoscaler.sdk import request_resources
+
+    deadline = time.monotonic() + seconds
+    if not ray.cluster_resources().get("GPU"):
+        request_resources(bundles=[{"GPU": 1}] * wanted)
+        tell(f"the cluster has no GPU yet: {wanted} asked of its autoscaler, waiting up to {seconds:.0f} s for a first")
+    while not ray.cluster_resources().get("GPU"):
+        if time.monotonic() > deadline:
+            request_resources(bundles=[])
+            raise InputError(
+                f"resources.wait_for_gpus: no GPU joined the cluster within {seconds:.0f} s; look at `ray status`, or "
+                "wait longer."
+            )
+        time.sleep(1)
+
+
+def devices_now() -> str:
+    """The cluster's devices in words."""
+    import ray
+
+    offered = ray.cluster_resources()
+    return f"{offered.get('GPU', 0):.0f} GPUs and {offered.get('CPU', 0):.0f} CPUs"

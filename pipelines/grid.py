@@ -113,7 +113,7 @@ class Grid(_Model):
             factors.append(self.points)
         for parts in itertools.product(*factors):
             point = {name: value for part in parts for name, value in part.items()}
-            if not any(_matches(point, pattern) for pattern in self.exclude):
+            if not any(matches(point, pattern) for pattern in self.exclude):
                 yield point
 
 
@@ -121,7 +121,8 @@ def _values(axis: Axis) -> list[Value]:
     return axis.values() if isinstance(axis, Range) else axis
 
 
-def _matches(point: Point, pattern: Mapping[str, Value | list[Value]]) -> bool:
+def matches(point: Mapping[str, Value], pattern: Mapping[str, Value | list[Value]]) -> bool:
+    """Whether a combination has every setting of a pattern, with one of the values given for it."""
     return all(
         name in point and any(_same(point[name], value) for value in (wanted if isinstance(wanted, list) else [wanted]))
         for name, wanted in pattern.items()

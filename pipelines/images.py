@@ -2,6 +2,8 @@
 
 import io
 import os
+import secrets
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,11 @@ from operators import InputError
 MAX_PIXELS = 64_000_000
 """Larger pictures are refused before they are decoded."""
 
+MAX_FILE_BYTES = 4 * MAX_PIXELS
+"""A larger file cannot be a picture we would decode, so it is not looked into either."""
+
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+"""What is decoded. Pillow knows dozens more, some of which hand the file to other programs."""
 
 _DEEP_MODES = ("I", "F")
 """Pillow's names of pixels deeper than a byte begin so; converting them to RGB would clip, not scale."""
@@ -34,29 +41,47 @@ def decode_image(
 
 def _decode(file: Path | io.BytesIO, name: str, size: tuple[int, int] | None, resize: bool, convert: bool) -> Tensor:
     try:
-        with Image.open(file) as encoded:
-            if encoded.width * encoded.height > MAX_PIXELS:
-                raise InputError(f"image {name}: {encoded.width}x{encoded.height} is above {MAX_PIXELS} pixels.")
-            if encoded.mode.startswith(_DEEP_MODES):
-                raise InputError(f"image {name}: its mode is {encoded.mode}; it must have 8 bits per channel.")
-            if encoded.mode != "RGB" and not convert:
-                raise InputError(f"image {name}: its mode is {encoded.mode} and must be RGB; --convert converts it.")
+        _check_bytes(file, name)
+        # what the file claims decides before a single pixel is unpacked; Pillow's own limit is wider and only warns
+        with warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
+            encoded = Image.open(file, formats=FORMATS)
+        with encoded:
+            _check_claims(encoded, name, None if resize else size, convert)
             picture = encoded.convert("RGB")
     except FileNotFoundError:
         raise InputError(f"image {name}: there is no such file.") from None
     except InputError:
         raise
+    except Image.DecompressionBombError:
+        raise InputError(f"image {name}: it is above {MAX_PIXELS} pixels.") from None
     except Exception as error:  # decoders raise whatever broken bytes lead them to
-        reason = "no format known to Pillow" if isinstance(error, UnidentifiedImageError) else _one_line(error)
+        known = ", ".join(FORMATS)
+        reason = f"no format known; {known} are" if isinstance(error, UnidentifiedImageError) else _one_line(error)
         raise InputError(f"image {name}: it cannot be read as a picture ({reason}).") from None
     if size is not None and (picture.height, picture.width) != size:
-        if not resize:
-            raise InputError(
-                f"image {name}: it is {picture.height}x{picture.width} and must be {size[0]}x{size[1]}; "
-                "--resize crops and resizes it."
-            )
         picture = _crop_and_resize(picture, size)
     return torch.from_numpy(np.asarray(picture, dtype=np.float32)).permute(2, 0, 1) / 127.5 - 1
+
+
+def _check_bytes(file: Path | io.BytesIO, name: str) -> None:
+    length = file.stat().st_size if isinstance(file, Path) else file.getbuffer().nbytes
+    if length > MAX_FILE_BYTES:
+        raise InputError(f"image {name}: its file has {length} bytes and may have {MAX_FILE_BYTES}.")
+
+
+def _check_claims(encoded: Image.Image, name: str, size: tuple[int, int] | None, convert: bool) -> None:
+    """What the header says: size, depth and colours; nothing is decoded yet."""
+    if encoded.width * encoded.height > MAX_PIXELS:
+        raise InputError(f"image {name}: {encoded.width}x{encoded.height} is above {MAX_PIXELS} pixels.")
+    if encoded.mode.startswith(_DEEP_MODES):
+        raise InputError(f"image {name}: its mode is {encoded.mode}; it must have 8 bits per channel.")
+    if encoded.mode != "RGB" and not convert:
+        raise InputError(f"image {name}: its mode is {encoded.mode} and must be RGB; --convert converts it.")
+    if size is not None and (encoded.height, encoded.width) != size:
+        raise InputError(
+            f"image {name}: it is {encoded.height}x{encoded.width} and must be {size[0]}x{size[1]}; "
+            "--resize crops and resizes it."
+        )
 
 
 def _one_line(error: Exception) -> str:
@@ -112,16 +137,21 @@ def write_npy(array: Tensor, path: Path) -> None:
 
 
 def write_bytes(content: bytes, path: Path) -> None:
-    """Through a neighbouring file, so that an interrupted run leaves no half-written result."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    """Through a new file beside it: an interrupted run leaves no half-written result, and no link is followed."""
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    try:
+        with partial.open("xb") as file:
+            file.write(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_measurement(path: Path, shape: tuple[int, int, int]) -> Tensor:
     """A stored measurement (C, h, w) as `measure` wrote it."""
     try:
-        array = np.load(path, allow_pickle=False)
+        # mapped first: a header that claims more than the file holds is refused instead of allocated
+        array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise InputError(f"measurement {path}: there is no such file.") from None
     except (ValueError, OSError, EOFError):
@@ -130,4 +160,4 @@ def read_measurement(path: Path, shape: tuple[int, int, int]) -> Tensor:
         raise InputError(f"measurement {path}: it is {array.dtype}{array.shape} and must be float32{shape}.")
     if not np.isfinite(array).all():
         raise InputError(f"measurement {path}: it holds NaN or infinite values; every value must be finite.")
-    return torch.from_numpy(array.astype(np.float32))
+    return torch.from_numpy(np.array(array, dtype=np.float32))

@@ -44,6 +44,12 @@ class SweepFolder:
     def scores_name(self, scoring: str, shard: str) -> str:
         return f"scores/{scoring}/{shard}.parquet"
 
+    def features_name(self, scoring: str, network: str, shard: str) -> str:
+        return f"features/{scoring}/{network}/{shard}.parquet"
+
+    def distances_name(self, plan: str, scoring: str) -> str:
+        return f"results/{plan[:8]}-{scoring[:8]}-distribution.parquet"
+
     def table_name(self, plan: str, scoring: str) -> str:
         return f"results/{plan[:8]}-{scoring[:8]}.parquet"
 

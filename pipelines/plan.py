@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -73,10 +74,19 @@ class Plan:
     shards: list[Shard]
 
 
-def make_plan(spec: SweepSpec, folder: SweepFolder) -> Plan:
-    """The plan of this specification: read if it was written before, else written now, item by item."""
-    manifest = Manifest.open(spec.manifest)
-    prior_folder = locate_prior(spec.prior)
+@dataclass(frozen=True)
+class Outline:
+    """A plan before its work items are written: enough to name it."""
+
+    id: str
+    manifest_digest: str
+    prior_digest: str
+    cells: list[Cell]
+    places: list[Place]
+
+
+def outline(spec: SweepSpec, manifest: Manifest, prior_folder: Path) -> Outline:
+    """The cells and measurements of a specification, and the id that follows from them; nothing is written."""
     digest = prior_digest(prior_folder)
     places = select_places(spec, manifest)
     tasks = list(dict.fromkeys(place.task for place in places))
@@ -85,13 +95,19 @@ def make_plan(spec: SweepSpec, folder: SweepFolder) -> Plan:
         "plan", SOLVER_VERSION, manifest.digest, digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds,
         spec.select.model_dump(),
     )  # fmt: skip
-    name = folder.plan_name(plan)
+    return Outline(plan, manifest.digest, digest, cells, places)
+
+
+def make_plan(spec: SweepSpec, folder: SweepFolder) -> Plan:
+    """The plan of this specification: read if it was written before, else written now, item by item."""
+    lines = outline(spec, Manifest.open(spec.manifest), locate_prior(spec.prior))
+    name = folder.plan_name(lines.id)
     if not folder.store.exists(name):
         done = _committed_items(folder)
-        folder.store.write_table(folder.cells_name(plan), to_table(cells))
-        _write_items(folder, name, _items(spec, cells, places, done))
-    shards, items = read_shards(folder, plan)
-    return Plan(plan, manifest.digest, digest, cells, len(places), items, shards)
+        folder.store.write_table(folder.cells_name(lines.id), to_table(lines.cells))
+        _write_items(folder, name, _items(spec, lines.cells, lines.places, done))
+    shards, items = read_shards(folder, lines.id)
+    return Plan(lines.id, lines.manifest_digest, lines.prior_digest, lines.cells, len(lines.places), items, shards)
 
 
 def read_plan(folder: SweepFolder) -> Plan:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor
@@ -16,6 +15,7 @@ from eval.metrics import Metric, Scored, build_metric, score
 from eval.scores import score_schema
 from g2d2.settings import G2D2Settings
 from operators import InputError, Operator, stack_operators
+from pipelines.features import write_features
 from pipelines.identity import fingerprint
 from pipelines.images import decode_image
 from pipelines.layout import SweepFolder
@@ -27,9 +27,9 @@ COSTS = ("seconds", "peak_bytes")
 """Measured while solving; they stand beside the metrics."""
 
 
-def scoring_id(metrics: Sequence[str]) -> str:
+def scoring_id(metrics: Sequence[str], distribution: Sequence[str] = ()) -> str:
     """Scores of other metrics, or of another version, never mix with these."""
-    return fingerprint("scoring", SCORING_VERSION, sorted(metrics))
+    return fingerprint("scoring", SCORING_VERSION, sorted(metrics), *([sorted(distribution)] if distribution else []))
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class ShardScorer:
     output: str
     manifest_url: str
     metrics: tuple[str, ...]
+    distribution: tuple[str, ...] = ()
+
+    @cached_property
+    def id(self) -> str:
+        return scoring_id(self.metrics, self.distribution)
 
     @cached_property
     def folder(self) -> SweepFolder:
@@ -53,12 +58,22 @@ class ShardScorer:
         records = [_record(row) for row in self.folder.read_solved(shard).to_pylist()]
         rows = self._scorable(records)
         if rows:
-            for name, values in self._values(rows).items():
+            scored = _scored(rows)
+            for name, values in score([_metric(name) for name in self.metrics], scored).items():
                 for row, value in zip(rows, values.tolist(), strict=True):
                     row.record[name] = value
+            write_features(
+                self.folder,
+                self.id,
+                shard,
+                self.distribution,
+                [row.record for row in rows],
+                scored.truth,
+                scored.images,
+            )
         schema = score_schema(parameters=_PARAMETERS, metrics=[*self.metrics, *COSTS])
         lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
-        name = self.folder.scores_name(scoring_id(self.metrics), shard)
+        name = self.folder.scores_name(self.id, shard)
         self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))
         return {"shard": shard, "rows": len(lines), "failed": sum(line["error"] is not None for line in lines)}
 
@@ -77,17 +92,6 @@ class ShardScorer:
                 record["error"] = f"not scored: {error}"
         return rows
 
-    def _values(self, rows: list["_Row"]) -> dict[str, np.ndarray]:
-        scored = Scored(
-            truth=torch.stack([row.truth for row in rows]),
-            images=torch.stack([_stored_image(row.record) for row in rows]),
-            truth_keys=[row.measured["source"] for row in rows],
-            operator=stack_operators([row.operator for row in rows]),
-            y=torch.stack([row.y for row in rows]),
-            sigma=torch.tensor([row.measured["sigma"] for row in rows], dtype=torch.float64),
-        )
-        return score([_metric(name) for name in self.metrics], scored)
-
 
 @dataclass(frozen=True)
 class _Row:
@@ -96,6 +100,17 @@ class _Row:
     truth: Tensor
     y: Tensor
     operator: Operator
+
+
+def _scored(rows: list[_Row]) -> Scored:
+    return Scored(
+        truth=torch.stack([row.truth for row in rows]),
+        images=torch.stack([_stored_image(row.record) for row in rows]),
+        truth_keys=[row.measured["source"] for row in rows],
+        operator=stack_operators([row.operator for row in rows]),
+        y=torch.stack([row.y for row in rows]),
+        sigma=torch.tensor([row.measured["sigma"] for row in rows], dtype=torch.float64),
+    )
 
 
 @cache

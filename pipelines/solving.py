@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,13 @@ from g2d2.solvers import load_solver
 from g2d2.trace import Trace
 from operators import InputError, Operator, stack_operators
 from operators.validation import validate
+from pipelines.attempts import DEATHS, HANGS, Attempts, Worker
 from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
 from pipelines.manifest import build_row_operator, measurement
 from pipelines.plan import ITEM_SCHEMA
 from pipelines.spec import Kept, Resources
+from pipelines.watchdog import Limit, watchdog
 
 SOLVED_SCHEMA = pa.schema(
     [
@@ -60,6 +62,8 @@ class SolverConfig:
     resources: Resources
     keep: Kept
     threads: int | None
+    run: str = ""
+    """This run of the sweep: what an earlier one left unfinished says nothing about this one's workers."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Row:
     """A work item that can be solved."""
 
     position: int
+    item: str
     operator: Operator
     y: Tensor
     settings: G2D2Settings
@@ -77,7 +82,13 @@ class Row:
 class ShardSolver:
     """Callable on a shard of work items with their measurements; returns a line about what was committed."""
 
-    def __init__(self, config: SolverConfig, load: Callable[..., Prior] = load_prior):
+    def __init__(
+        self,
+        config: SolverConfig,
+        load: Callable[..., Prior] = load_prior,
+        node: str = "",
+        living: Callable[[], Iterable[str]] = tuple,
+    ):
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -93,6 +104,8 @@ class ShardSolver:
         self.solve = load_solver(config.method)
         self.batch = None if resources.batch == "auto" else resources.batch
         self.device = f"{device_name(self.prior.device)} {socket.gethostname()}:{os.getpid()}"
+        self.worker = Worker(config.run, self.device, node, living)
+        self.limit = Limit(resources.batch_timeout)
 
     def __call__(self, shard: str, items: list[dict[str, Any]]) -> dict[str, Any]:
         """Solve every row of a shard, or say why not, and commit."""
@@ -100,20 +113,28 @@ class ShardSolver:
         out: list[dict[str, Any]] = [
             dict.fromkeys(SOLVED_SCHEMA.names) | {k: item[k] for k in _CARRIED} for item in items
         ]
+        attempts = Attempts.open(self.folder, shard, self.worker)
         rows: list[Row] = []
         for position, item in enumerate(items):
             try:
                 rows.append(self._prepare(position, item))
+                refuse_repeated(attempts, item["item"])
             except InputError as error:
                 out[position]["error"] = str(error)
+        rows = [row for row in rows if out[row.position]["error"] is None]
         if rows and self.batch is None:
             self.batch = self._fitting_batch(rows[0])
-        self._solve_in_batches(rows, out)
+        suspected = {row.item for row in rows if attempts.hangs(row.item) or attempts.deaths(row.item) > 1}
+        for row in rows:
+            if row.item in suspected:  # alone, the one that stops or ends its worker shows itself
+                self._solve_in_batches([row], out, attempts)
+        self._solve_in_batches([row for row in rows if row.item not in suspected], out, attempts)
         self.folder.store.write_table(self.folder.solved_name(shard), pa.Table.from_pylist(out, schema=SOLVED_SCHEMA))
+        attempts.done()
         failed = sum(row["error"] is not None for row in out)
         return {
             "shard": shard, "rows": len(out), "failed": failed, "device": self.device,
-            "seconds": time.perf_counter() - started,
+            "seconds": time.perf_counter() - started, "told": what_happened(shard, attempts),
         }  # fmt: skip
 
     def _prepare(self, position: int, item: dict[str, Any]) -> Row:
@@ -127,15 +148,15 @@ class ShardSolver:
         settings = validate(G2D2Settings, json.loads(item["settings"]), where="solver settings")
         self.prior.schedule.levels(settings.steps)
         self.prior.encode_prompts([item["prompt"]], [settings.guidance])
-        return Row(position, operator, y, settings, item["prompt"], item["solver_seed"])
+        return Row(position, item["item"], operator, y, settings, item["prompt"], item["solver_seed"])
 
-    def _solve_in_batches(self, rows: list[Row], out: list[dict[str, Any]]) -> None:
+    def _solve_in_batches(self, rows: list[Row], out: list[dict[str, Any]], attempts: Attempts) -> None:
         todo = list(rows)
         while todo:
             size = min(self.batch or len(todo), len(todo))
             batch, todo = todo[:size], todo[size:]
             try:
-                self._keep(batch, self._solve(batch), out)
+                self._keep(batch, self._attempt(batch, attempts), out)
             except torch.OutOfMemoryError as error:
                 if size == 1:
                     out[batch[0].position]["error"] = f"out of device memory with one row: {_one_line(error)}"
@@ -148,7 +169,15 @@ class ShardSolver:
                     out[batch[0].position]["error"] = f"{type(error).__name__}: {_one_line(error)}"
                     continue
                 for row in batch:  # one of them is bad: alone, each shows what it is
-                    self._solve_in_batches([row], out)
+                    self._solve_in_batches([row], out, attempts)
+
+    def _attempt(self, rows: Sequence[Row], attempts: Attempts) -> Reconstruction:
+        attempts.begin([row.item for row in rows])
+        started, work = time.perf_counter(), sum(row.settings.steps * row.settings.iterations for row in rows)
+        with watchdog(self.limit.seconds(work), attempts.hung):
+            result = self._solve(rows)
+        self.limit.learn(work, time.perf_counter() - started)
+        return result
 
     def _solve(self, rows: Sequence[Row], settings: Sequence[G2D2Settings] | None = None) -> Reconstruction:
         return self.solve(
@@ -189,6 +218,25 @@ class ShardSolver:
         free, _ = torch.cuda.mem_get_info(self.prior.device)
         room = _CALIBRATION_SHARE * (free + torch.cuda.memory_reserved(self.prior.device)) - one
         return max(1, 1 + int(room / max(1, two - one)))
+
+
+def refuse_repeated(attempts: Attempts, item: str) -> None:
+    """Nothing may block a sweep for ever: what keeps stopping or ending its worker gets an error instead."""
+    devices = ", ".join(dict.fromkeys(attempt.device for attempt in attempts.failed if item in attempt.items))
+    if attempts.hangs(item) >= HANGS:
+        raise InputError(f"it took longer than resources.batch_timeout {attempts.hangs(item)} times, on {devices}")
+    if attempts.deaths(item) >= DEATHS:
+        raise InputError(f"its worker died {attempts.deaths(item)} times while solving it, on {devices}")
+
+
+def what_happened(shard: str, attempts: Attempts) -> str:
+    """A sentence for each attempt that failed; empty if none did."""
+    fates = {"hung": "took longer than resources.batch_timeout", "died": "ended with its worker's death"}
+    return "\n".join(
+        f"shard {shard}: a batch of {len(attempt.items)} rows {fates[attempt.fate]} on {attempt.device} and was tried "
+        f"again; its ids are {', '.join(attempt.items)}"
+        for attempt in attempts.failed
+    )
 
 
 def trace_bytes(trace: Trace, index: int) -> bytes:

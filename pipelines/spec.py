@@ -7,12 +7,14 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from eval.distribution import distribution_names
 from eval.metrics import metric_names
 from g2d2.settings import EXPERIMENTS, G2D2Settings
 from operators import InputError
 from operators.validation import validate
 from pipelines.grid import Grid
 
+_SECRET_IN_URI = re.compile(r"(?i)(?!sqlite)[a-z+0-9]+://\S*:\S*@|https?://\S*@|\S*[?&]\w*(password|token)\w*=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -87,7 +89,7 @@ class Tracking(_Model):
     @field_validator("uri")
     @classmethod
     def _no_password(cls, value: str | None) -> str | None:
-        if value is not None and re.match(r"[a-z+0-9]+://[^/@]*:[^/@]*@", value):
+        if value is not None and _SECRET_IN_URI.match(value):
             raise ValueError("it holds a password; set MLFLOW_TRACKING_URI or MLFLOW_TRACKING_PASSWORD instead")
         return value
 
@@ -96,13 +98,19 @@ class Resources(_Model):
     """How the work is placed. Nothing here changes a result, `dtype` apart."""
 
     devices: int | Literal["auto"] = "auto"
-    """Solver actors, one per device: every GPU of the cluster, or one CPU actor per `cpus_per_device` without GPUs."""
+    """Solver actors, one per device: every GPU of the cluster, also those that join later, or one CPU actor per
+    `cpus_per_device` without GPUs."""
+    wait_for_gpus: float = Field(default=0, ge=0)
+    """Seconds to wait for a first GPU that an autoscaling cluster is still to bring; then work starts and grows."""
     cpus_per_device: int | None = Field(default=None, gt=0)
     """Cores and torch threads of a CPU actor; a quarter of the cores by default."""
     batch: int | Literal["auto"] = "auto"
     """Rows solved together; `auto` tries sizes against free device memory."""
     shard: int = Field(default=16, gt=0)
     """Rows committed together: what is lost when a device dies."""
+    batch_timeout: float | Literal["auto"] | None = "auto"
+    """Seconds after which a batch counts as hung: its worker is ended and its rows are tried once more, each alone.
+    `auto` allows 20 times what such work has taken on the device, and at least 900; null waits for ever."""
     dtype: Literal["float32", "float16", "bfloat16", "float64"] = "float32"
     """Precision of the networks. Part of the result's identity."""
     compile: bool = False
@@ -115,6 +123,13 @@ class Resources(_Model):
     def _positive(cls, value: int | str) -> int | str:
         if isinstance(value, int) and value < 1:
             raise ValueError("it must be auto or at least 1")
+        return value
+
+    @field_validator("batch_timeout")
+    @classmethod
+    def _some_time(cls, value: float | str | None) -> float | str | None:
+        if isinstance(value, int | float) and value <= 0:
+            raise ValueError("it must be auto, null or more than 0")
         return value
 
 
@@ -137,6 +152,8 @@ class SweepSpec(_Model):
     """One reconstruction per measurement, cell and seed."""
     metrics: list[str] = ["psnr", "ssim", "lpips_vgg", "residual"]
     """What is measured of every reconstruction."""
+    distribution: list[str] = []
+    """Distances between all reconstructions of a cell and their truths: `fid`, `kid`, `fd_vgg16`, `kd_vgg16`."""
     select: Selection = Selection()
     """Which measurements."""
     keep: Kept = Kept()
@@ -160,6 +177,14 @@ class SweepSpec(_Model):
     def _distinct(cls, value: list[int]) -> list[int]:
         if not value or len(set(value)) < len(value):
             raise ValueError("it must name at least one seed, each once")
+        return value
+
+    @field_validator("distribution")
+    @classmethod
+    def _known_distances(cls, value: list[str]) -> list[str]:
+        unknown = [name for name in value if name not in distribution_names()]
+        if unknown or len(set(value)) < len(value):
+            raise ValueError(f"each must be one of {', '.join(distribution_names())}, named once")
         return value
 
     @field_validator("metrics")

@@ -2,6 +2,8 @@
 
 import gc
 import logging
+import os
+import socket
 from collections.abc import Generator
 from typing import Any
 
@@ -11,7 +13,9 @@ from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
 
 from operators import InputError
 from pipelines.attaching import Attach
+from pipelines.attempts import DEATHS, Attempts, Worker
 from pipelines.devices import Placement
+from pipelines.layout import SweepFolder
 from pipelines.manifest import read_row
 from pipelines.plan import Shard
 from pipelines.scoring import ShardScorer
@@ -22,13 +26,40 @@ class SolveStage:
     """A device: `ShardSolver` behind Ray Data's calling convention."""
 
     def __init__(self, config: SolverConfig):
-        self.solver = ShardSolver(config)
+        self.refused: Exception | None = None
+        try:
+            self.solver = _load(config)
+        except Exception as error:  # raised here it would arrive as the text of a traceback; `__call__` raises it whole
+            self.refused = error
 
     def __call__(self, shards: pa.Table) -> pa.Table:
+        if self.refused is not None:
+            raise self.refused
         (shard,), (stream,) = shards["shard"].to_pylist(), shards["items"]
         items = pa.ipc.open_stream(stream.as_buffer()).read_all()
         rows = [read_row(items, row) for row in range(len(items))]
         return pa.Table.from_pylist([self.solver(shard, rows)])
+
+
+def _load(config: SolverConfig) -> ShardSolver:
+    """Ray restarts an actor that dies while it loads, without end; this counts."""
+    context = ray.get_runtime_context()
+    folder, actor = SweepFolder(config.output), context.get_actor_id()
+    worker = Worker(config.run, f"{socket.gethostname()}:{os.getpid()}", context.get_node_id(), _living_nodes)
+    attempts = Attempts.open(folder, f"loading-{actor}", worker)
+    if attempts.deaths(actor) >= DEATHS:
+        raise InputError(
+            f"prior {config.prior}: {DEATHS} workers in a row died while loading it, the last on "
+            f"{attempts.failed[-1].device}; is there enough memory for it? The logs of Ray's workers tell more."
+        )
+    attempts.begin([actor])
+    solver = ShardSolver(config, node=worker.node, living=_living_nodes)
+    attempts.done()
+    return solver
+
+
+def _living_nodes() -> list[str]:
+    return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
 
 
 class ScoreStage:
@@ -61,9 +92,17 @@ def solve_and_score(
         batch_format="pyarrow",
         num_gpus=placement.gpus,
         num_cpus=placement.cpus,
-        compute=ActorPoolStrategy(size=placement.actors, max_tasks_in_flight_per_actor=2),
+        compute=_pool(placement),
     )
     yield from _run(dataset.map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
+
+
+def _pool(placement: Placement) -> ActorPoolStrategy:
+    """GPU actors come and go with their nodes: one is enough to go on. Cores are shared out once."""
+    least = 1 if placement.gpus else placement.actors
+    return ActorPoolStrategy(
+        min_size=least, max_size=placement.most, initial_size=placement.actors, max_tasks_in_flight_per_actor=2
+    )
 
 
 def score_only(shards: list[Shard], scorer: ShardScorer) -> Generator[dict[str, Any], None, None]:
@@ -89,8 +128,13 @@ def _run(dataset: Any) -> Generator[dict[str, Any], None, None]:
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.issue_detectors_config.detectors = []
-    logging.getLogger("ray.data").setLevel(logging.ERROR)  # we show progress and say what failed
+    context.raise_original_map_exception = True  # Ray's own wrapping loses what a worker said on the way here
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # we show progress and say what failed
     context.target_max_block_size = None  # a shard must arrive whole
+    context.execution_no_progress_timeout_s = -1  # a batch may take an hour; `watchdog` knows which takes too long
+    # a waiting queue calls for more actors; none is let go before the work runs out, since each has loaded the prior
+    context.autoscaling_config.actor_pool_util_upscaling_threshold = 1.5
+    context.autoscaling_config.actor_pool_util_downscaling_threshold = 0.0
     try:
         for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
             yield from batch.to_pylist()

@@ -1,7 +1,8 @@
 """A sweep from specification to checked, scored results: plan, solve, score, count, track."""
 
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,8 +14,11 @@ from eval.scores import ScoreTable
 from g2d2.solvers import load_solver
 from g2d2.version import SOLVER_VERSION, __version__
 from operators import InputError
-from pipelines.devices import connect, place
+from pipelines.attempts import forget
+from pipelines.devices import connect, devices_now, place
+from pipelines.features import cell_distances
 from pipelines.layout import SweepFolder
+from pipelines.patience import patience, tell
 from pipelines.plan import Plan, Shard, make_plan, read_plan
 from pipelines.progress import progress
 from pipelines.scoring import ShardScorer, scoring_id
@@ -50,6 +54,8 @@ class SweepResult:
     counts: Counts
     scores: ScoreTable
     scores_url: str
+    distances: pa.Table | None = None
+    """Distances of every cell, where the specification asks for some."""
 
 
 def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
@@ -57,7 +63,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     load_solver(spec.solver.method)  # refused here rather than by every device
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder)
-    scoring = scoring_id(spec.metrics)
+    scoring = scoring_id(spec.metrics, spec.distribution)
     folder.write_summary(_summary(spec, plan, scoring))
     solved, scored = folder.solved_shards(), folder.scored_shards(scoring)
     if retry_failed:
@@ -65,19 +71,19 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
         solved, scored = solved - bad, scored - bad
     to_solve = [shard for shard in plan.shards if shard.name not in solved]
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
-    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
+    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if to_solve or to_score:
         _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
-    return collect(folder, plan, scoring)
+    return collect(folder, plan, scoring, spec.distribution)
 
 
 def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     """Score what is solved with the specification's metrics, and solve nothing."""
     folder = SweepFolder(spec.output)
-    plan, scoring = read_plan(folder), scoring_id(spec.metrics)
+    plan, scoring = read_plan(folder), scoring_id(spec.metrics, spec.distribution)
     scored = set() if again else folder.scored_shards(scoring)
     todo = [shard for shard in plan.shards if shard.name in folder.solved_shards() - scored]
-    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
+    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if todo:
         connect()
         from pipelines.streaming import score_only
@@ -85,16 +91,19 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
         with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
             for line in lines:
                 bar.update(line["rows"])
-    return collect(folder, plan, scoring)
+    return collect(folder, plan, scoring, spec.distribution)
 
 
-def collect(folder: SweepFolder, plan: Plan, scoring: str) -> SweepResult:
+def collect(folder: SweepFolder, plan: Plan, scoring: str, distribution: Sequence[str] = ()) -> SweepResult:
     """Committed scores as one table, written beside them, and how complete it is."""
     table = collect_scores(folder, plan, scoring)
     name = folder.table_name(plan.id, scoring)
     folder.store.write_table(name, table)
+    distances = cell_distances(folder, plan, scoring, distribution) if distribution else None
+    if distances is not None:
+        folder.store.write_table(folder.distances_name(plan.id, scoring), distances)
     url = folder.store.url(name)
-    return SweepResult(folder, plan, count(folder, plan, scoring, table), ScoreTable(table, where=url), url)
+    return SweepResult(folder, plan, count(folder, plan, scoring, table), ScoreTable(table, where=url), url, distances)
 
 
 def _work(
@@ -103,14 +112,23 @@ def _work(
     connect()
     from pipelines.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
 
-    placement = place(spec.resources)
-    config = SolverConfig(spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads)
-    with progress(done + _rows(to_solve) + _rows(to_score), "images") as bar:
+    placement, run, folder = place(spec.resources, tell), uuid.uuid4().hex, SweepFolder(spec.output)
+    config = SolverConfig(
+        spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads, run
+    )  # fmt: skip
+    with (
+        progress(done + _rows(to_solve) + _rows(to_score), "images") as bar,
+        patience(folder, run, devices_now) as alive,
+    ):
         bar.update(done)
         for lines in (score_only(to_score, scorer), solve_and_score(plan, to_solve, config, scorer, placement)):
             with closing(lines):
                 for line in lines:
+                    alive()
                     bar.update(line["rows"])
+                    if line.get("told"):
+                        tell(line["told"])
+    forget(folder)
 
 
 def _rows(shards: list[Shard]) -> int:

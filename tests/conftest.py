@@ -1,8 +1,11 @@
 """Shared by all tests: tiny tensors run fastest on one thread, and stay fast on a busy machine."""
 
 import os
+import secrets
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Ray reads these once, when it is first imported, which any test may be the first to do.
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 import pytest
 import torch

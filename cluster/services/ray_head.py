@@ -12,6 +12,8 @@ from cluster.services.ports import HOST, free_ports
 from cluster.services.service import Service, answers
 
 _PORTS = ("gcs", "dashboard", "client", "agent")
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""The name is history: on any system it keeps all of Ray's ports on 127.0.0.1. Drivers must say the same."""
 
 
 class RayHead(Service):
@@ -60,7 +62,7 @@ class RayHead(Service):
             key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_TOKEN_PATH")
         }
         path = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])}
-        return inherited | path | self.neighbours() | self._token()
+        return inherited | path | self.neighbours() | _LOOPBACK | self._token()
 
     def is_ready(self) -> bool:
         token = {"Authorization": f"Bearer {self.state.secrets['token']}"}
@@ -79,6 +81,7 @@ class RayHead(Service):
         return {
             "RAY_ADDRESS": f"{HOST}:{self.port('gcs')}",
             "RAY_API_SERVER_ADDRESS": self.dashboard,
+            **_LOOPBACK,
             **self._token(),
         }
 

@@ -8,6 +8,7 @@ from eval.distribution.networks import load_extractor
 from eval.distribution.registry import (
     build_distribution,
     distribution_names,
+    distribution_network,
     distribution_settings,
     score_distribution,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Unavailable",
     "build_distribution",
     "distribution_names",
+    "distribution_network",
     "distribution_settings",
     "extract_features",
     "frechet_distance",

@@ -41,6 +41,11 @@ def distribution_settings(name: str) -> type[DistributionSettings]:
     return _find(name).settings_model
 
 
+def distribution_network(name: str) -> str:
+    """The network whose features the metric called `name` reads; metrics of one network share them."""
+    return _find(name).network
+
+
 def build_distribution(
     name: str, settings: Settings = None, *, extractor: FeatureExtractor | None = None, device: str = "cpu"
 ) -> Distribution[Any]:

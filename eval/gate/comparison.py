@@ -17,6 +17,7 @@ loss of three tolerances is found with far fewer images.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ import numpy as np
 from eval.gate.result import GateResult, Judgement, Verdict
 from eval.gate.tolerances import DEFAULT_TOLERANCES, Tolerance, checked_tolerance, default_tolerances
 from eval.scores import CellValues, ScoreTable
+from eval.statistics.bootstrap import Interval
 from eval.statistics.multiplicity import holm
 from eval.statistics.paired import key_difference, paired
 from operators import InputError
+
+_POWER = 0.8
+"""Chance with which a change counts as one that would be noticed."""
 
 
 def compare(
@@ -136,19 +141,32 @@ def _decided(judgement: Judgement, p: float, family: int) -> Judgement:
         verdict = Verdict.UNCHANGED
     else:
         verdict = Verdict.UNDECIDED
-        reason = _doubt(difference.clusters, family, judgement.tolerance.confidence)
+        reason = _doubt(difference, allowed, family)
     if difference.excluded:
         left_out = f"{difference.excluded} pairs without finite values in both are left out"
         reason = left_out if reason is None else f"{reason}; {left_out}"
     return replace(judgement, verdict=verdict, p_corrected=p, reason=reason)
 
 
-def _doubt(measurements: int, family: int, confidence: float) -> str:
-    """n measurements can give no p below 2 / 2^n: say so where no difference, however large, could have been seen."""
-    needed = int(np.ceil(1 + np.log2(family / (1 - confidence))))
-    if measurements < needed:
-        return f"{measurements} measurements are too few to decide anything here: at least {needed} are needed"
-    return "the interval is too wide for the tolerance"
+def _doubt(difference: Interval, allowed: float, family: int) -> str:
+    """Why it could not be decided, and how many measurements could."""
+    chance = (1 - difference.confidence) / family
+    needed = int(np.ceil(1 - np.log2(chance)))
+    if difference.clusters < needed or difference.standard_error is None:  # n measurements give no p below 2 / 2^n
+        counted = f"{difference.clusters} measurement{'s are' if difference.clusters != 1 else ' is'}"
+        return f"{counted} too few to decide anything here: at least {needed} are needed"
+    normal = NormalDist()
+    noticed = (normal.inv_cdf(1 - chance / 2) + normal.inv_cdf(_POWER)) * difference.standard_error
+    if noticed <= allowed:
+        return "the interval reaches beyond the tolerance"
+    wanted = (
+        "" if not allowed else f"; for the tolerance of {allowed:.2g} about {_enough(difference, noticed / allowed)}"
+    )
+    return f"{difference.clusters} measurements notice a change of about {noticed:.2g}{wanted}"
+
+
+def _enough(difference: Interval, excess: float) -> str:
+    return f"{int(np.ceil(difference.clusters * excess**2)):,} are needed".replace(",", " ")
 
 
 def _notes(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:

@@ -29,6 +29,15 @@ class Verdict(StrEnum):
 _FAILING = (Verdict.REGRESSED, Verdict.MISSING, Verdict.INCOMPARABLE)
 
 
+class Outcome(StrEnum):
+    """What all verdicts together come to."""
+
+    FAILED = "failed"
+    PASSED = "passed"
+    PARTLY = "passed as far as decided"
+    UNDECIDED = "not decided"
+
+
 @dataclass(frozen=True)
 class Judgement:
     """One metric of one cell."""
@@ -82,9 +91,19 @@ class GateResult:
         found = Counter(judgement.verdict for judgement in self.judgements)
         return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
 
+    @property
+    def outcome(self) -> Outcome:
+        """Only what was decided is called passed."""
+        if not self.passed:
+            return Outcome.FAILED
+        open_questions = self.counts.get(Verdict.UNDECIDED, 0)
+        if not open_questions:
+            return Outcome.PASSED
+        return Outcome.PARTLY if open_questions < len(self.judgements) else Outcome.UNDECIDED
+
     def summary(self) -> str:
         """`failed: 1 regressed, 7 unchanged`."""
-        return f"{'passed' if self.passed else 'failed'}: " + ", ".join(f"{n} {v}" for v, n in self.counts.items())
+        return f"{self.outcome}: " + ", ".join(f"{n} {v}" for v, n in self.counts.items())
 
     def to_json(self) -> str:
         """Strict JSON: what is unknown is null."""
@@ -92,6 +111,7 @@ class GateResult:
         facts = {
             "version": JSON_VERSION,
             "passed": self.passed,
+            "outcome": str(self.outcome),
             "counts": {str(verdict): count for verdict, count in self.counts.items()},
             "tests_corrected_for": tests,
             "judgements": [_plain(judgement) for judgement in self.judgements],
@@ -99,13 +119,13 @@ class GateResult:
         }
         return json.dumps(facts, indent=1, allow_nan=False)
 
-    def to_junit(self) -> str:
+    def to_junit(self, name: str = "g2d2 compare") -> str:
         """A case per cell and metric: regressed fails, missing and incomparable are errors, undecided is skipped."""
         found = Counter(_junit_outcome(judgement.verdict) for judgement in self.judgements)
         totals = {"tests": len(self.judgements)} | {f"{kind}s": found[kind] for kind in ("failure", "error")}
         attributes = {key: str(value) for key, value in totals.items()} | {"skipped": str(found["skipped"])}
         suites = xml.Element("testsuites", attributes)
-        suite = xml.SubElement(suites, "testsuite", {"name": "g2d2 compare", **attributes})
+        suite = xml.SubElement(suites, "testsuite", {"name": name, **attributes})
         for judgement in self.judgements:
             case = xml.SubElement(
                 suite, "testcase", {"classname": f"g2d2.{_clean(judgement.metric)}", "name": _clean(judgement.label)}

@@ -114,7 +114,7 @@ _PRIORS = (
         image_size=256,
         token_side=16,
         codes=4096,
-        notes="the paper's FFHQ prior: CLIP-VQDiffusion, 24 layers of width 512 under one CLIP text embedding; "
+        notes="of the paper's ablation on FFHQ: CLIP-VQDiffusion, 24 layers of width 512, one CLIP text embedding; "
         "download clipvq_ffhq.pt, ffhq_vqgan_99epoch.ckpt and their YAML files there, then `g2d2 prior convert`",
         citation="Han and Kim, CLIP-VQDiffusion, arXiv 2403.14944",
         digest_reason="its publisher states none",

@@ -42,8 +42,8 @@ Nats per masked token. Without context, the training frequencies of the codes pa
 ## Limits
 
 It is a demonstration and test prior for CIFAR-10 at 32x32 and nothing beyond. What it knows is what the table says;
-look at its samples before relying on it for more than colour and texture. Prompts other than the ten it was
-trained on are accepted but mean little to it. The tokeniser mutes saturated colours a little.
+look at its samples before relying on it for more than colour, texture and rough layout. Prompts other than the ten
+it was trained on are accepted but mean little to it. The tokeniser mutes saturated colours a little.
 """
 
 

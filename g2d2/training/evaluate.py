@@ -117,9 +117,7 @@ def balanced(split: Split, count: int) -> Split:
     return Split(split.images[rows], split.labels[rows])
 
 
-def sample(
-    pipeline: VQDiffusionPipeline, prompts: list[str], seed: int, guidance: float, truncation: float = 1.0
-) -> Tensor:
+def sample(pipeline: VQDiffusionPipeline, prompts: list[str], seed: int, guidance: float, truncation: float) -> Tensor:
     """Images of the stock pipeline, (B, 3, 32, 32) in [0, 1]."""
     images = pipeline(
         prompts,

@@ -26,13 +26,14 @@ from g2d2.training.train import pick_device
 from g2d2.training.vqvae import decode_tokens, encode_tokens
 
 HELD_OUT = 512
+_GUIDED = (5.0, 0.86)
+"""Guidance and truncation of the guided sheet: as VQ-Diffusion is usually sampled."""
 
 
 def report_prior(
     recipe: Recipe,
     lpips: Distance | None = None,
     images: int = HELD_OUT,
-    guidance: float = 2.0,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Measure `out`/export on held-out images; write numbers, sheets, curves and the images themselves."""
@@ -58,8 +59,8 @@ def report_prior(
     save_curves(vqvae, transformer, numbers["unigram_nats"], recipe.out / "curves.png")
     _reconstruction_sheet(pipeline, held_out.images[:40], recipe.out / "reconstructions.png")
     # One column per class, so that the prompt's effect is seen from column to column.
-    for scale, name in ((1.0, "samples.png"), (guidance, "samples-guided.png")):
-        drawn = sample(pipeline, list(PROMPTS) * 4, recipe.seed, scale)
+    for (guidance, truncation), name in (((1.0, 1.0), "samples.png"), (_GUIDED, "samples-guided.png")):
+        drawn = sample(pipeline, list(PROMPTS) * 4, recipe.seed, guidance, truncation)
         save_sheet(drawn, len(PROMPTS), recipe.out / name)
     return numbers
 

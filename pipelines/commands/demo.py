@@ -16,7 +16,7 @@ TASKS = ("sr4-32", "gaussian-deblur-32")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="out/demo", help="folder or s3:// URL (default: out/demo)")
-    parser.add_argument("--images", type=int, default=8, help="held-out photographs (default: 8)")
+    parser.add_argument("--images", type=int, default=12, help="held-out photographs (default: 12)")
     parser.set_defaults(json=False, retry_failed=False)
 
 

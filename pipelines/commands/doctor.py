@@ -3,18 +3,21 @@
 import argparse
 import json
 
-from pipelines.doctor import CHECKS, examine
+from pipelines.doctor import checks, examine
 
-EXAMPLE = "g2d2 doctor"
+EXAMPLE = "g2d2 doctor --store s3://bucket/sweeps --tracking http://127.0.0.1:5000"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", metavar="URL", help="write a small object there, read it and remove it")
+    parser.add_argument("--ray", metavar="ADDRESS", help="host:port or http://host:port (default: RAY_ADDRESS)")
+    parser.add_argument("--tracking", metavar="URI", help="MLflow server to ask (default: MLFLOW_TRACKING_URI)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 if something is broken; a note alone, such as missing FID weights, is 0."""
-    findings = examine(CHECKS)
+    findings = examine(checks(args.ray, args.store, args.tracking))
     if args.json:
         print(json.dumps({name: {"state": f.state, "text": f.text} for name, f in findings.items()}, indent=1))
     else:

@@ -4,46 +4,53 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cluster.services.group import DEFAULT, NAMES, ServiceGroup, default_folder
 from cluster.services.service import Service
 from operators.errors import InputError
+from pipelines.actions import Action, add_actions
 
 EXAMPLE = 'g2d2 services start && eval "$(g2d2 services env)"'
 
-_ACTIONS = {
-    "start": "start services and wait until they serve",
-    "stop": "stop them; data, ports and keys stay",
-    "status": "tell which run, and where",
-    "env": "print the variables clients need, for eval",
-}
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, summary in _ACTIONS.items():
-        child = actions.add_parser(name, help=summary, description=summary.capitalize() + ".")
-        child.add_argument(
-            "--dir", type=Path, default=default_folder(), metavar="DIR", help="where they live (default: %(default)s)"
-        )
-        if name in ("start", "stop"):
-            default = DEFAULT if name == "start" else NAMES
-            help_ = f"only these of {', '.join(NAMES)} (default: {', '.join(default)})"
-            child.add_argument("--only", nargs="+", choices=NAMES, default=default, metavar="NAME", help=help_)
-        if name == "start":
-            for service in ("store", "mlflow", "ray"):
-                child.add_argument(f"--{service}-port", type=int, metavar="PORT", help="instead of a free one")
-        if name == "stop":
-            child.add_argument("--erase", action="store_true", help="remove data, logs and keys as well")
-        if name == "status":
-            child.add_argument("--json", action="store_true", help="print JSON")
+    add_actions(parser, _ACTIONS)
 
 
 def run(args: argparse.Namespace) -> int:
-    actions = {"start": _start, "stop": _stop, "status": _status, "env": _env}
-    return actions[args.action](args)
+    return _ACTIONS[args.action].run(args)
+
+
+def _configure_start(parser: argparse.ArgumentParser) -> None:
+    _add_folder(parser)
+    _add_choice(parser, DEFAULT)
+    for service in ("store", "mlflow", "ray"):
+        parser.add_argument(f"--{service}-port", type=int, metavar="PORT", help="instead of a free one")
+
+
+def _configure_stop(parser: argparse.ArgumentParser) -> None:
+    _add_folder(parser)
+    _add_choice(parser, NAMES)
+    parser.add_argument("--erase", action="store_true", help="remove data, logs and keys as well")
+
+
+def _configure_status(parser: argparse.ArgumentParser) -> None:
+    _add_folder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dir", type=Path, default=default_folder(), metavar="DIR", help="where they live (default: %(default)s)"
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser, default: Sequence[str]) -> None:
+    help_ = f"only these of {', '.join(NAMES)} (default: {', '.join(default)})"
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=default, metavar="NAME", help=help_)
 
 
 def _start(args: argparse.Namespace) -> int:
@@ -107,3 +114,13 @@ def _env(args: argparse.Namespace) -> int:
     for key, value in variables.items():
         print(f"export {key}={shlex.quote(value)};")
     return 0
+
+
+_ACTIONS = {
+    "start": Action("start services and wait until they serve", "g2d2 services start --only store mlflow",
+                    _configure_start, _start),
+    "stop": Action("stop them; data, ports and keys stay", "g2d2 services stop", _configure_stop, _stop),
+    "status": Action("tell which run, and where", "g2d2 services status --json", _configure_status, _status),
+    "env": Action("print the variables clients need, for eval", "g2d2 services env > variables.sh    "
+                  '# or at once: eval "$(g2d2 services env)"', _add_folder, _env),
+}  # fmt: skip

@@ -1,29 +1,64 @@
-"""`g2d2 status`: how far a sweep is, read from its store alone, also while it runs."""
+"""`g2d2 status`: how far a sweep is, read from its store alone, also while it runs; and how its job is."""
 
 import argparse
 import json
+from pathlib import Path
+from typing import Any
 
+from operators import InputError
 from pipelines.layout import SweepFolder
-from pipelines.status import read_status
+from pipelines.spec import load_spec
+from pipelines.status import Status, read_status
+from pipelines.storage import open_store
 
 EXAMPLE = "g2d2 status out/demo/sweep"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("output", help="the sweep's output folder or URL")
+    parser.add_argument("output", help="the sweep's output folder or URL, or its specification")
+    parser.add_argument("--address", metavar="URL", help="also ask this dashboard for the job that `g2d2 submit` made")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """0 complete, 1 rows failed, 2 not complete."""
-    status = read_status(SweepFolder(args.output))
+    output = _output(args.output)
+    job = None if args.address is None else _job(output, args.address)
+    try:
+        status = read_status(SweepFolder(output))
+    except InputError:
+        if job is None:
+            raise
+        status = None  # the job has not planned yet, or only the cluster can see its output
     if args.json:
-        print(json.dumps(status.record()))
+        print(json.dumps((status.record() if status else {}) | ({} if args.address is None else {"job": job})))
     else:
-        print(f"{status.name}: {status.scored} of {status.items} work items scored, {status.solved} solved, "
-              f"{status.failed} failed")  # fmt: skip
-        for error, count in status.errors.items():
-            print(f"  {count} x {error}")
-    if status.scored < status.items:
+        _print(output, status, job, asked=args.address is not None)
+    if status is None or status.scored < status.items:
         return 2
     return 1 if status.failed else 0
+
+
+def _output(given: str) -> str:
+    is_spec = given.endswith((".yaml", ".yml")) and Path(given).is_file()
+    return load_spec(given).output if is_spec else given
+
+
+def _job(output: str, address: str) -> dict[str, Any] | None:
+    from cluster.jobs import Dashboard, find_job  # imports Ray, which the store's status does without
+
+    job = find_job(Dashboard(address).jobs(), open_store(output).url())
+    return None if job is None else {"id": job.id, "state": job.state, "exit_code": job.exit_code}
+
+
+def _print(output: str, status: Status | None, job: dict[str, Any] | None, asked: bool) -> None:
+    if asked:
+        code = "" if job is None or job["exit_code"] is None else f", exit code {job['exit_code']}"
+        print("no job for this output there" if job is None else f"job {job['id']}: {job['state']}{code}")
+    if status is None:
+        print(f"nothing to read at {output} from here yet")
+        return
+    print(f"{status.name}: {status.scored} of {status.items} work items scored, {status.solved} solved, "
+          f"{status.failed} failed")  # fmt: skip
+    for error, count in status.errors.items():
+        print(f"  {count} x {error}")

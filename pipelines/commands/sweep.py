@@ -2,13 +2,15 @@
 
 import argparse
 import json
-import sys
-from contextlib import redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 
 from pipelines.spec import SweepSpec, load_spec
 from pipelines.summary import cell_table, process_table
 from pipelines.sweep import SweepResult, counts_record, run_sweep
+from pipelines.terminal import results_alone
+from pipelines.tracking import Tracked, track
+from pipelines.tracking.server import destination
 
 EXAMPLE = "g2d2 sweep examples/star-against-markov.yaml"
 
@@ -24,27 +26,41 @@ def run(args: argparse.Namespace) -> int:
 
 
 def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
-    """Run or resume a sweep, track it, print it. 0 all good, 1 some rows failed, 2 not complete."""
-    with redirect_stdout(sys.stderr):  # Ray tells of lost workers on stdout, which is for results alone
-        result = run_sweep(spec, retry_failed=args.retry_failed)
-    if args.json:
-        print(json.dumps({"scores": result.scores_url, **counts_record(result.counts)}), flush=True)
-    else:
-        _print(result, spec.metrics, spec.grid.names())
+    """Run or resume a sweep, track it, print it. 0 all good, 1 some rows failed, 2 not complete or not tracked."""
     if spec.tracking.enabled:
-        from pipelines.tracking import track
-
-        tracked = track(result, spec)
-        if not args.json:
-            print(tracked.where())
+        destination(spec.tracking, spec.output)  # a bad address is refused before hours of work
+    with results_alone():
+        result = run_sweep(spec, retry_failed=args.retry_failed)
+    if not args.json:
+        _print(result, spec)
+    tracked = None
+    try:
+        if spec.tracking.enabled:
+            with results_alone():
+                tracked = track(result, spec)
+    finally:  # results are told whatever happens to their logging
+        if args.json:
+            print(json.dumps(_facts(result, tracked)), flush=True)
+    if tracked is not None and not args.json:
+        print(tracked.where())
     if not result.counts.complete:
         return 2
     return 1 if result.counts.failed else 0
 
 
-def _print(result: SweepResult, metrics: list[str], varied: list[str]) -> None:
-    print(cell_table(result.scores, metrics))
-    versus = process_table(result.scores, metrics, varied)
+def _facts(result: SweepResult, tracked: Tracked | None) -> dict[str, object]:
+    """`tracked` is null where nothing was logged, or not all."""
+    return {
+        "scores": result.scores_url,
+        **counts_record(result.counts),
+        "tracked": None if tracked is None else asdict(tracked),
+    }
+
+
+def _print(result: SweepResult, spec: SweepSpec) -> None:
+    grid = spec.grid.names()
+    print(cell_table(result.scores, spec.metrics, grid, result.distances))
+    versus = process_table(result.scores, spec.metrics, grid)
     if versus is not None:
         print(f"\n{versus}")
     counts = result.counts
@@ -52,4 +68,4 @@ def _print(result: SweepResult, metrics: list[str], varied: list[str]) -> None:
         f"\n{counts.committed} of {counts.expected} work items committed, {counts.duplicates} twice, "
         f"{counts.failed} failed"
     )
-    print(f"scores: {result.scores_url}")
+    print(f"scores: {result.scores_url}", flush=True)

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from operators import InputError
-from pipelines.images import MAX_PIXELS
+from pipelines.images import MAX_FILE_BYTES
 from pipelines.manifest.prompts import Fields
 from pipelines.storage import MissingObjectError, Store, StoreError
 from pipelines.storage.local import LocalStore
-
-MAX_FILE_BYTES = 4 * MAX_PIXELS
-"""A larger file cannot be a picture we would decode, so it is not read either."""
 
 
 @dataclass(frozen=True)

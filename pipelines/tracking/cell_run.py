@@ -1,6 +1,7 @@
 """The run of a grid cell: its settings, its means with their intervals, a look at its reconstructions."""
 
 from functools import partial
+from typing import Any
 
 from eval.scores import ScoreTable
 from eval.statistics import bootstrap_interval
@@ -19,20 +20,20 @@ RESAMPLES = 2000
 
 def cell_content(record: Record, cell: Cell, panels: Panels) -> Content:
     """What is logged of a cell."""
-    spec, shown = record.spec, panels.measurements(cell.id)
+    spec, shown, distances = record.spec, panels.measurements(cell.id), record.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {record.scores_url}."
     if shown:
         note += f"\n\npanel.png: truth, measurement, reconstruction of {', '.join(shown)}."
     return Content(
         key=f"{cell.id}-{record.scoring}",
         name=record.label(cell),
-        digest=cell_digest(record.scores, cell.id, shown),
+        digest=cell_digest(record.scores, cell.id, [shown, distances] if distances else shown),
         tags=lambda: {
             "sweep": spec.name, "prior": spec.prior, "manifest": spec.manifest, "results": record.scores_url,
             "cell": cell.id, "mlflow.note.content": note,
         },
         params={"task": cell.task} | {name: str(value) for name, value in cell.settings.items()},
-        metrics=partial(cell_metrics, record.scores, cell.id),
+        metrics=lambda: cell_metrics(record.scores, cell.id) | distances,
         artifacts=partial(panels.draw, cell.id),
         failed=all_failed(record.scores, cell.id),
     )  # fmt: skip
@@ -57,13 +58,13 @@ def cell_metrics(scores: ScoreTable, cell: str) -> dict[str, float]:
     return found
 
 
-def cell_digest(scores: ScoreTable, cell: str, shown: list[str]) -> str:
-    """Over every number the cell's metrics come from."""
+def cell_digest(scores: ScoreTable, cell: str, beside: Any) -> str:
+    """Over every number the cell's metrics come from, and what else is logged."""
     columns = [scores.values(cell, metric) for metric in scores.metrics]
     first = columns[0]
     rows = [first.measurements.tolist(), first.seeds.tolist(), first.digests.tolist(), first.failed.tolist()]
     values = [[column.metric, column.values.tobytes().hex()] for column in columns]
-    return fingerprint("tracked cell", CONTENT_VERSION, rows, values, shown)
+    return fingerprint("tracked cell", CONTENT_VERSION, rows, values, beside)
 
 
 def all_failed(scores: ScoreTable, cell: str) -> bool:

@@ -1,6 +1,7 @@
 """A sweep as it lies in its folder: all that tracking reads."""
 
 import json
+import math
 import uuid
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,8 +62,26 @@ class Record:
 
     @cached_property
     def varied(self) -> list[str]:
-        """Settings that differ between cells."""
-        return varied(self.cells)
+        """Settings that the grid varies."""
+        named = set(self.spec.grid.names())
+        return [name for name in varied(self.cells) if name in named]
+
+    @cached_property
+    def tuned(self) -> list[str]:
+        """Settings that differ only because they were tuned for each task and process."""
+        return [name for name in varied(self.cells) if name not in self.varied]
+
+    @cached_property
+    def distances(self) -> dict[str, dict[str, float]]:
+        """Distances such as `fid` by cell and name, where the specification asks for some and they could be had."""
+        name = self.folder.distances_name(self.summary["plan"], self.scoring)
+        if not self.spec.distribution or not self.folder.store.exists(name):
+            return {}
+        found: dict[str, dict[str, float]] = {}
+        for row in self.folder.store.read_table(name, columns=["cell", "metric", "value"]).to_pylist():
+            if row["value"] is not None and math.isfinite(row["value"]):
+                found.setdefault(row["cell"], {})[row["metric"]] = row["value"]
+        return found
 
     def label(self, cell: Cell) -> str:
         """A name for people: `sr4-32 star eta_kl=0.0003 gamma=0.1`."""

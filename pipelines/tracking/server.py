@@ -58,11 +58,17 @@ class Destination:
         """The address as it may be printed."""
         return without_credentials(self.uri).partition("?")[0]
 
+    @property
+    def is_server(self) -> bool:
+        return self.uri.startswith(("http://", "https://"))
+
+    def browser(self) -> str:
+        """Where MLflow's pages are, or are once `mlflow ui` runs."""
+        return self.shown.rstrip("/") if self.is_server else "http://127.0.0.1:5000"
+
     def run_url(self, experiment: str, run: str) -> str:
         """Where a browser finds a run; the address itself where there is no server."""
-        if not self.uri.startswith(("http://", "https://")):
-            return self.shown
-        return f"{self.shown.rstrip('/')}/#/experiments/{experiment}/runs/{run}"
+        return f"{self.browser()}/#/experiments/{experiment}/runs/{run}" if self.is_server else self.shown
 
 
 def without_credentials(text: str) -> str:

@@ -41,9 +41,19 @@ def sweep_content(record: Record, cell_digests: list[str]) -> Content:
             "items": float(record.summary["items"]), "cells": float(len(record.cells)), "failed": float(failed),
             "missing": float(missing), **{f"best_{m}/{_plain(t)}": value for m, t, value, _ in best(record)},
         },
-        artifacts=lambda: {"spec.yaml": specification(record).encode()} | comparison(record),
+        artifacts=lambda: {"spec.yaml": specification(record).encode()} | comparison(record) | report_page(record),
         failed=bool(failed or missing),
     )  # fmt: skip
+
+
+def report_page(record: Record) -> dict[str, bytes]:
+    """The page that `g2d2 report` writes; a sweep is logged also where none can be made."""
+    from pipelines.reporting import render_report  # it reads through this package's record
+
+    try:
+        return {"report.html": render_report(record.folder)}
+    except InputError as error:
+        return {"no-report.txt": str(error).encode()}
 
 
 def specification(record: Record) -> str:
@@ -93,7 +103,7 @@ def _row(result: PairedResult, names: dict[str, str]) -> list[object]:
 
 def _tags(record: Record) -> dict[str, str]:
     spec, summary = record.spec, record.summary
-    settings = record.cells[0].settings
+    settings, changing = record.cells[0].settings, {*record.varied, *record.tuned}
     tags = {
         "prior": spec.prior,
         "manifest": spec.manifest,
@@ -101,8 +111,9 @@ def _tags(record: Record) -> dict[str, str]:
         "preset": spec.solver.preset
         if spec.solver.experiment is None
         else f"{spec.solver.preset} {spec.solver.experiment}",
-        "settings": " ".join(f"{name}={value}" for name, value in settings.items() if name not in record.varied),
+        "settings": " ".join(f"{name}={value}" for name, value in settings.items() if name not in changing),
         "varied": ", ".join(record.varied),
+        "tuned": ", ".join(record.tuned),
         "tasks": ", ".join(dict.fromkeys(cell.task for cell in record.cells)),
         "seeds": ", ".join(map(str, spec.seeds)),
         "version": summary["version"],

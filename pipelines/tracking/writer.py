@@ -14,6 +14,7 @@ from pipelines.tracking.record import Record
 from pipelines.tracking.runs import Runs
 from pipelines.tracking.server import Server, destination
 from pipelines.tracking.sweep_run import sweep_content
+from pipelines.tracking.view import TAG, saved_view, view_path
 
 if TYPE_CHECKING:
     from pipelines.sweep import SweepResult
@@ -30,10 +31,14 @@ class Tracked:
     """Cells that were logged before and have not changed."""
     url: str
     """The parent run in a browser; the database where there is no server."""
+    table: str
+    """The sweep's cells in a browser; where there is no server, as `mlflow ui` serves them by default."""
 
     def where(self) -> str:
         """What to do to look at it."""
-        return f"look at it: {self.url if '/#/' in self.url else f'mlflow ui --backend-store-uri {self.url}'}"
+        if "/#/" in self.url:
+            return f"look at it: {self.table}"
+        return f"look at it: mlflow ui --backend-store-uri {self.url}\n      open: {self.table}"
 
 
 def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
@@ -46,7 +51,7 @@ def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
             cells=result.plan.cells,
             scores=result.scores,
             scores_url=result.scores_url,
-            scoring=scoring_id(spec.metrics),
+            scoring=scoring_id(spec.metrics, spec.distribution),
         )
     )
 
@@ -77,5 +82,9 @@ def write(record: Record) -> Tracked:
             logged += runs.complete(runs.begin(content, parent.info.run_id), content)
             bar.update(1)
     runs.complete(parent, sweep)
-    url = place.run_url(experiment, parent.info.run_id)
-    return Tracked(name, parent.info.run_id, logged, len(contents) - logged, url)
+    run_id, view = parent.info.run_id, f"{TAG}{runs.sweep}"
+    server.call(
+        lambda: server.client.set_experiment_tag(experiment, view, saved_view(record, run_id, parent.info.start_time))
+    )
+    url, table = place.run_url(experiment, run_id), place.browser() + view_path(experiment, runs.sweep)
+    return Tracked(name, run_id, logged, len(contents) - logged, url, table)

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from eval.scores import score_schema
+from g2d2.priors.catalog import EMBEDDED
 from operators import TASKS
 from pipelines.cells import expand_cells, to_table
 from pipelines.identity import fingerprint, item_id
@@ -28,6 +29,7 @@ from pipelines.tracking import server
 
 METRICS = ["psnr", "ssim", "residual"]
 SHARD_ROWS = 5
+PRIOR = EMBEDDED / "cifar10-vq"
 
 
 def picture(shade):
@@ -49,6 +51,8 @@ class FakeSweep:
     sources: int = 3
     tasks: list = field(default_factory=lambda: ["sr4-32"])
     settings: dict = field(default_factory=lambda: {"steps": 25})
+    preset: str = "paper"
+    distribution: list = field(default_factory=list)
     tracking: dict = field(default_factory=lambda: {"panels": 2})
     psnr: dict = field(default_factory=dict)
     """Values to plant, by (eta_kl, process, source)."""
@@ -62,15 +66,19 @@ class FakeSweep:
     def spec(self):
         return SweepSpec(
             name="tiny", manifest=str(self.root / "manifest"), prior="cifar10", output=self.url, seeds=self.seeds,
-            metrics=METRICS, solver={"settings": self.settings}, tracking=self.tracking,
+            metrics=METRICS, distribution=self.distribution, tracking=self.tracking,
+            solver={"preset": self.preset, "settings": self.settings},
             grid={"cross": {"process": self.process, "eta_kl": self.eta_kl}},
         )  # fmt: skip
 
     def write(self):
         spec, folder = self.spec(), SweepFolder(self.url)
         rows, manifest_digest = self._manifest()
-        cells = expand_cells(spec, self.tasks, Path(), "a-prior-digest")
-        plan, scoring = fingerprint([c.id for c in cells], self.seeds, len(rows)), scoring_id(METRICS)
+        cells = expand_cells(spec, self.tasks, PRIOR, "a-prior-digest")
+        plan, scoring = (
+            fingerprint([c.id for c in cells], self.seeds, len(rows)),
+            scoring_id(METRICS, self.distribution),
+        )
         items = list(self._items(cells, rows))
         store = folder.store
         store.write_table(folder.cells_name(plan), to_table(cells))

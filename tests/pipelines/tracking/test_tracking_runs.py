@@ -2,14 +2,18 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from PIL import Image
 
+from pipelines.features import DISTANCES
+from pipelines.layout import SweepFolder
 from pipelines.tracking import TrackingError, track_folder
 from pipelines.tracking.runs import Runs
 
@@ -78,6 +82,53 @@ def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     first = next(row for row in rows if row["metric"] == "psnr")
     assert (first["a"], first["b"]) == ("sr4-32 star eta_kl=0.0003", "sr4-32 markov eta_kl=0.0003")
     assert (float(first["difference"]), int(first["pairs"])) == (pytest.approx(1), 3)
+
+
+def test_what_was_tuned_for_task_and_process_stays_out_of_names(make_sweep):
+    """Star and Markov have their own gamma there, which the grid does not vary."""
+    sweep = make_sweep(tasks=["sr4-32", "gaussian-deblur-32"], preset="tuned", settings={})
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    assert "gaussian-deblur-32 star eta_kl=0.001" in children
+    assert not [name for name in children if "gamma" in name or "learning_rate" in name]
+    assert children["gaussian-deblur-32 star eta_kl=0.001"].data.params["gamma"] == "0.02"
+    tags = parent.data.tags
+    assert (tags["varied"], tags["tuned"]) == ("process, eta_kl", "gamma, learning_rate")
+    assert not {"gamma", "eta_kl"} & {word.partition("=")[0] for word in tags["settings"].split()}
+
+
+def test_a_saved_view_shows_the_cells_with_what_varies_and_the_means(sweep):
+    """In the form in which MLflow's page stores and reads its own."""
+    from mlflow import MlflowClient
+
+    tracked = track_folder(sweep.url)
+    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
+    experiment = client.get_experiment_by_name("g2d2")
+    (key,) = [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]
+    view = json.loads(experiment.tags[key])
+    state = json.loads(view["state"])
+    assert view["name"] == "tiny"
+    assert state["selectedColumns"][:4] == ["params.`task`", "params.`process`", "params.`eta_kl`", "metrics.`psnr`"]
+    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`psnr`", False)
+    found = client.search_runs([experiment.experiment_id], state["searchFilter"])
+    assert sorted(run.info.run_name for run in found) == sorted(runs_of(sweep, tracked)[1])
+    assert f"viewStateShareKey={key.removeprefix('mlflow.sharedViewState.')}" in tracked.where()
+
+
+def test_distances_are_metrics_of_their_cell(make_sweep):
+    sweep = make_sweep(distribution=["fd_vgg16", "fid"])
+    folder = SweepFolder(sweep.url)
+    summary = folder.read_summary()
+    cells = [cell.id for cell in folder.cells(summary["plan"])]
+    name = folder.distances_name(summary["plan"], summary["scoring"])
+    rows = [{"cell": cell, "metric": "fd_vgg16", "value": 10.0 + index} for index, cell in enumerate(cells)]
+    rows += [{"cell": cell, "metric": "fid", "value": None, "unavailable": "no network"} for cell in cells]
+    folder.store.write_table(name, pa.Table.from_pylist(rows, schema=DISTANCES))
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert children["sr4-32 star eta_kl=0.0003"].data.metrics["fd_vgg16"] == 10
+    assert not any("fid" in run.data.metrics for run in children.values())
+    assert track_folder(sweep.url).cells_logged == 0
+    folder.store.write_table(name, pa.Table.from_pylist([rows[0] | {"value": 11.0}, *rows[1:]], schema=DISTANCES))
+    assert track_folder(sweep.url).cells_logged == 1
 
 
 def test_a_second_time_adds_nothing(sweep, history):

@@ -1,0 +1,94 @@
+"""A job's log as it grows, and its true end: a connection that ends says nothing about the job."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from cluster.jobs.connection import Job, UnreachableError
+
+_STOPPED_CODE = 130
+_COULD_NOT_RUN = 2
+
+
+class Board(Protocol):
+    """What following needs of a dashboard."""
+
+    def job(self, job_id: str) -> Job: ...
+    def logs(self, job_id: str) -> str: ...
+    def tail(self, job_id: str) -> AsyncIterator[str]: ...
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds."""
+
+    silent: float = 60.0
+    """A log without news for so long is asked for anew: a dead connection looks the same as a quiet job."""
+    away: float = 600.0
+    """A dashboard that does not answer for so long is given up."""
+    first_wait: float = 1.0
+    longest_wait: float = 30.0
+
+
+class _Replay:
+    """Every connection tells the log from its beginning; only what is new is passed on."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self.write, self.told, self.heard = write, 0, 0
+
+    def begin(self) -> None:
+        self.heard = 0
+
+    def hear(self, text: str) -> None:
+        fresh = text[max(0, self.told - self.heard) :]
+        self.heard += len(text)
+        if fresh:
+            self.write(fresh)
+            self.told += len(fresh)
+
+
+def follow(board: Board, job_id: str, write: Callable[[str], object], patience: Patience | None = None) -> Job:
+    """Write the job's log as it comes and return the job once it has ended."""
+    patience = patience or Patience()
+    replay = _Replay(write)
+    heard, wait = time.monotonic(), patience.first_wait
+    while True:
+        try:
+            asyncio.run(_listen(board, job_id, replay, patience.silent))
+            job = board.job(job_id)
+            if job.ended:
+                replay.begin()
+                replay.hear(board.logs(job_id))
+                return job
+            heard, wait = time.monotonic(), patience.first_wait
+        except UnreachableError as error:
+            away = time.monotonic() - heard
+            if away > patience.away:
+                raise UnreachableError(
+                    f"job {job_id}: nothing was heard of it for {away:.0f} s, and it may still run; the same command "
+                    f"attaches again ({error})"
+                ) from None
+            wait = min(2 * wait, patience.longest_wait)
+        time.sleep(wait)
+
+
+async def _listen(board: Board, job_id: str, replay: _Replay, silent: float) -> None:
+    """One connection, for as long as it lasts and tells something."""
+    replay.begin()
+    lines = board.tail(job_id)
+    while True:
+        try:
+            replay.hear(await asyncio.wait_for(anext(lines), silent))
+        except (StopAsyncIteration, UnreachableError, TimeoutError):
+            return
+
+
+def exit_code(job: Job) -> int:
+    """The job's own, as a shell would give it: 130 if it was stopped, 2 if it never ran."""
+    if job.state == "STOPPED":
+        return _STOPPED_CODE
+    if job.exit_code is None:
+        return 0 if job.state == "SUCCEEDED" else _COULD_NOT_RUN
+    return job.exit_code if job.exit_code >= 0 else 128 - job.exit_code

@@ -1,0 +1,140 @@
+// The grid: a heat map over two parameters, marginal curves over one, parallel coordinates over all.
+
+const stops = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+function colour(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const below = Math.min(Math.floor(place), stops.length - 2);
+  const rgb = stops[below].map((value, i) => Math.round(value + (stops[below + 1][i] - value) * (place - below)));
+  const light = (0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]) / 255;
+  return { fill: `rgb(${rgb})`, ink: light > 0.5 ? "#111" : "#fff" };
+}
+// From worst (0) to best (1); for a metric without better and worse from low to high.
+function shareOf(metric, values) {
+  const low = Math.min(...values), high = Math.max(...values);
+  return (value) => (high === low ? 0.5 : metric.direction === "lower" ? (high - value) / (high - low) : (value - low) / (high - low));
+}
+const isBetter = (metric, a, b) => (metric.direction === "lower" ? a < b : a > b);
+const meanOf = (cell, metric) => cell.means[metric.name]?.[0] ?? null;
+
+// Cells that agree in what is shown, as one number: the best of them, or their mean.
+function together(cells, metric, how) {
+  const able = cells.filter((cell) => meanOf(cell, metric) !== null);
+  if (!able.length) return null;
+  const best = able.reduce((a, b) => (isBetter(metric, meanOf(b, metric), meanOf(a, metric)) ? b : a));
+  const [mean, low, high] = best.means[metric.name];
+  if (how === "best" || able.length === 1) return { value: mean, low, high, note: best.label, cells: able.length };
+  const sum = able.reduce((total, cell) => total + meanOf(cell, metric), 0);
+  return { value: sum / able.length, low: null, high: null, note: `mean of ${able.length} cells`, cells: able.length };
+}
+const overOthers = (state, shownAxes) => {
+  const rest = data.axes.map((axis) => axis.name).filter((name) => !shownAxes.includes(name));
+  return rest.length ? `${state.how} over ${rest.join(", ")}` : "one cell each";
+};
+
+function startGrid() {
+  const host = document.getElementById("grid");
+  if (!host) return;
+  const names = data.axes.map((axis) => axis.name), plain = names.filter((name) => name !== "process");
+  const judged = data.metrics.filter((metric) => metric.direction !== "none");
+  const state = {
+    task: data.tasks[0], metric: (judged[0] || data.metrics[0]).name, how: "best", process: "side by side",
+    x: plain[0] || names[0], y: plain[1] || names.find((name) => name !== (plain[0] || names[0])),
+  };
+  const controls = host.querySelector(".controls");
+  const heat = host.querySelector("#heat"), marginal = host.querySelector("#marginal"), parallel = host.querySelector("#parallel");
+  const draw = () => { if (names.length > 1) drawHeat(heat, state); drawMarginal(marginal, state); if (names.length > 2) drawParallel(parallel, state); };
+  const set = (key) => (value) => { state[key] = value; if (state.x === state.y && (key === "x" || key === "y")) swap(key); draw(); };
+  const swap = (key) => {
+    const other = key === "x" ? "y" : "x";
+    state[other] = names.find((name) => name !== state[key]);
+    controls.querySelector(`#grid-${other}`).value = state[other];
+  };
+  choose(controls, "grid-task", "Task", same(data.tasks), state.task, set("task"));
+  choose(controls, "grid-metric", "Metric", same(data.metrics.map((metric) => metric.name)), state.metric, set("metric"));
+  choose(controls, "grid-x", "Across", same(names), state.x, set("x"));
+  if (names.length > 1) choose(controls, "grid-y", "Down", same(names), state.y, set("y"));
+  if (processes.length > 1) choose(controls, "grid-process", "Process", same(["side by side", ...processes]), state.process, set("process"));
+  if (names.length > 1) choose(controls, "grid-how", "Other parameters", [["best", "show the best"], ["mean", "show the mean"]], state.how, set("how"));
+  if (names.length < 2) heat.remove();
+  if (names.length < 3) parallel.remove();
+  for (const [figure, action] of [[heat, drawHeat], [marginal, drawMarginal], [parallel, drawParallel]]) if (figure.isConnected) keepDrawn(figure, () => action(figure, state));
+}
+
+function drawHeat(figure, state) {
+  const metric = metricByName.get(state.metric), axes = ["x", "y"].map((key) => data.axes.find((axis) => axis.name === state[key]));
+  const apart = processes.length > 1 && !axes.some((axis) => axis.name === "process");
+  const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
+  const here = data.cells.filter((cell) => cell.task === state.task);
+  const panels = wanted.map((process) => ({ process, grid: axes[1].values.map((y) => axes[0].values.map((x) =>
+    together(here.filter((cell) => cell.settings[axes[0].name] === x && cell.settings[axes[1].name] === y && (process === null || cell.settings.process === process)), metric, state.how))) }));
+  const all = panels.flatMap((panel) => panel.grid.flat().filter(Boolean).map((one) => one.value));
+  const share = shareOf(metric, all);
+  const best = metric.direction === "none" || !all.length ? null : all.reduce((a, b) => (isBetter(metric, b, a) ? b : a));
+  const rows = panels.flatMap((panel) => panel.grid.flatMap((line, row) => line.map((one, column) =>
+    [panel.process ?? state.task, worded(axes[0].values[column]), worded(axes[1].values[row]), one ? one.value : null, one ? one.note : "no result"])));
+  const caption = `${withUnit(metric)} for ${state.task}: ${overOthers(state, [state.x, state.y, ...(apart ? ["process"] : [])])}; ` +
+    (metric.direction === "none" ? "brighter is larger" : `brighter is better (${betterIs(metric)}), the best is framed`);
+  show(figure, { caption, svg: el("div", { class: "panels" }, ...panels.map((panel) => heatPanel(figure, panel, axes, share, best, panels.length, metric))),
+    header: ["process", axes[0].name, axes[1].name, withUnit(metric), "cell"], rows });
+}
+function heatPanel(figure, panel, axes, share, best, count, metric) {
+  const room = widthOf(figure), across = count > 1 && room > 640 ? (room - 24 * (count - 1)) / count : room;
+  const left = Math.min(14 + 8 * Math.max(...axes[1].values.map((value) => worded(value).length), 3), 110);
+  const size = Math.min((across - left - 8) / axes[0].values.length, 120), tall = Math.max(Math.min(size * 0.62, 64), 30);
+  const width = left + size * axes[0].values.length + 8, height = 46 + tall * axes[1].values.length + 44;
+  const svg = picture(width, height, `Heat map${panel.process ? ` of ${panel.process}` : ""}; its values follow as a table`);
+  svg.append(mark("text", { class: "title", x: left, y: 14, text: panel.process ?? "" }), mark("text", { class: "label", x: 2, y: 36, text: `${axes[1].name} ↓` }));
+  panel.grid.forEach((line, row) => {
+    const top = 46 + row * tall;
+    svg.append(mark("text", { class: "tick", x: left - 8, y: top + tall / 2 + 4, "text-anchor": "end", text: worded(axes[1].values[row]) }));
+    line.forEach((one, column) => {
+      const place = { x: left + column * size + 1, y: top + 1, width: size - 2, height: tall - 2, rx: 3 };
+      if (!one) { svg.append(mark("rect", { ...place, class: "empty" })); return; }
+      const tint = metric && colour(share(one.value));
+      const text = `${axes[0].name} ${worded(axes[0].values[column])}, ${axes[1].name} ${worded(axes[1].values[row])}: ${shown(one.value)}${one.low === null ? "" : ` [${shown(one.low)}, ${shown(one.high)}]`}\n${one.note}`;
+      svg.append(tipped(mark("rect", { ...place, fill: tint.fill, class: one.value === best ? "tile framed" : "tile" }), text));
+      if (size >= 34) svg.append(mark("text", { class: "value", x: place.x + place.width / 2, y: top + tall / 2 + 4, "text-anchor": "middle", fill: tint.ink, text: shown(one.value, size < 52 ? 3 : 4) }));
+    });
+  });
+  const bottom = 46 + tall * axes[1].values.length, longest = Math.max(...axes[0].values.map((value) => worded(value).length)), every = Math.ceil((longest * 7.2 + 8) / size);
+  axes[0].values.forEach((value, column) => { if (column % every === 0) svg.append(mark("text", { class: "tick", x: left + (column + 0.5) * size, y: bottom + 16, "text-anchor": "middle", text: worded(value) })); });
+  svg.append(mark("text", { class: "label", x: left + (width - left) / 2, y: bottom + 36, "text-anchor": "middle", text: `${axes[0].name} →` }));
+  return svg;
+}
+
+function drawMarginal(figure, state) {
+  const metric = metricByName.get(state.metric), axis = data.axes.find((one) => one.name === state.x);
+  const here = data.cells.filter((cell) => cell.task === state.task), apart = processes.length > 1 && axis.name !== "process";
+  const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
+  const series = wanted.map((process) => {
+    const points = axis.values.map((value) => together(here.filter((cell) => cell.settings[axis.name] === value && (process === null || cell.settings.process === process)), metric, state.how));
+    const column = (key) => points.map((point) => (point ? point[key] : null));
+    return { name: process ?? state.task, x: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), y: column("value"), low: column("low"), high: column("high"), note: column("note") };
+  });
+  lineChart(figure, { caption: `${withUnit(metric)} against ${axis.name} for ${state.task}: ${overOthers(state, [axis.name, ...(apart ? ["process"] : [])])}, with 95 % intervals where one cell is shown; ${betterIs(metric)}`,
+    x: axis.name, y: withUnit(metric), series, ticks: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), logX: axis.kind === "number" && isLog(axis.values), reference: metric.name === "residual" ? 1 : null });
+}
+
+function drawParallel(figure, state) {
+  const metric = metricByName.get(state.metric);
+  const cells = data.cells.filter((cell) => cell.task === state.task && meanOf(cell, metric) !== null);
+  const share = shareOf(metric, cells.map((cell) => meanOf(cell, metric)));
+  const width = widthOf(figure), height = 300, narrow = width < 520, box = { left: 36, right: width - 56, top: 44, bottom: height - 24 };
+  const svg = picture(width, height, "Parallel coordinates; the numbers follow as a table");
+  const axes = [...data.axes, { name: metric.name, values: cells.map((cell) => meanOf(cell, metric)), metric: true }];
+  const at = axes.map((axis, i) => box.left + (i * (box.right - box.left)) / (axes.length - 1));
+  const scales = axes.map((axis) => scale(axis.metric ? axis.values : axis.values.map((value) => worded(value) + ""), box.bottom, box.top));
+  const ordered = [...cells].sort((a, b) => share(meanOf(a, metric)) - share(meanOf(b, metric)));
+  for (const cell of ordered) {
+    const points = axes.map((axis, i) => [at[i], scales[i].at(axis.metric ? meanOf(cell, metric) : worded(cell.settings[axis.name]) + "")]);
+    const tint = colour(share(meanOf(cell, metric)));
+    svg.append(tipped(mark("path", { class: "thread", stroke: tint.fill, d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") }), `${cell.label}\n${metric.name} ${shown(meanOf(cell, metric))}`));
+  }
+  axes.forEach((axis, i) => {
+    svg.append(mark("line", { class: "axis", x1: at[i], x2: at[i], y1: box.top, y2: box.bottom }));
+    svg.append(mark("text", { class: "label", x: at[i], y: narrow && i % 2 ? 14 : 30, "text-anchor": i === 0 ? "start" : i === axes.length - 1 ? "end" : "middle", dx: i === 0 ? -30 : i === axes.length - 1 ? 50 : 0, text: axis.name }));
+    for (const tick of scales[i].ticks) svg.append(mark("text", { class: "tick halo", x: at[i] + 5, y: scales[i].at(tick) + 4, text: scales[i].text(tick) }));
+  });
+  const rows = [...ordered].reverse().map((cell) => [cell.label, ...cell.means[metric.name].slice(0, 3)]);
+  show(figure, { caption: `Every cell of ${state.task} as a line through its parameters to its ${metric.name}; ${metric.direction === "none" ? "brighter is larger" : "brighter is better"}`, svg, header: ["cell", withUnit(metric), "low", "high"], rows });
+}

@@ -1,0 +1,156 @@
+"""What a sweep shows: the best cell of every task and metric, and star against Markov, paired."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eval.metrics import MetricInfo
+from eval.report.results import RESAMPLES, CellResult, Results
+from eval.scores import CellValues
+from eval.statistics import Interval, PairedResult, bootstrap_interval, holm, paired
+from operators import InputError
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Best:
+    """The cell with the best mean."""
+
+    task: str
+    metric: MetricInfo
+    cell: CellResult
+    mean: Interval
+    rivals: int
+    """Cells of the task that could have won."""
+
+    tied: int
+    """Those of them whose paired 95 % interval against the best holds 0."""
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Star minus Markov on the same measurements and seeds."""
+
+    task: str
+    metric: MetricInfo
+    star: CellResult
+    markov: CellResult
+    result: PairedResult | None
+    reason: str | None = None
+    """Why there is no result."""
+
+    @property
+    def winner(self) -> str | None:
+        """`star` or `markov` where the interval excludes 0 and the corrected p-value is small, else None."""
+        if self.result is None or self.result.difference.low is None or self.result.difference.high is None:
+            return None
+        gap, p = self.result.difference, self.result.p_corrected
+        if self.result.difference.low <= 0 <= self.result.difference.high or p is None or p >= SIGNIFICANT:
+            return None
+        return "star" if (gap.mean > 0) == (self.metric.direction == "higher") else "markov"
+
+    @property
+    def verdict(self) -> str:
+        if self.result is None:
+            return f"not compared: {self.reason}"
+        return {"star": "star better", "markov": "Markov better", None: "no difference shown"}[self.winner]
+
+
+def best_of(cells: Sequence[CellResult], metric: MetricInfo) -> CellResult | None:
+    """The best mean; None where no cell has one."""
+    able = [cell for cell in cells if metric.name in cell.means]
+    choose = max if metric.direction == "higher" else min
+    return choose(able, key=lambda cell: cell.means[metric.name].mean) if able else None
+
+
+def best_cells(results: Results) -> list[Best]:
+    """Per task and judged metric."""
+    found = []
+    for task in results.tasks:
+        cells = results.of_task(task)
+        for metric in results.judged:
+            best = best_of(cells, metric)
+            if best is not None:
+                rivals = [cell for cell in cells if cell is not best and metric.name in cell.means]
+                tied = sum(_holds_zero(results, best, rival, metric.name) for rival in rivals)
+                found.append(Best(task, metric, best, best.means[metric.name], len(rivals), tied))
+    return found
+
+
+def best_duels(results: Results) -> list[Duel]:
+    """The best star cell against the best Markov cell, per task and judged metric, corrected over all of them."""
+    duels = []
+    for task in results.tasks:
+        by_process = _by_process(results.of_task(task))
+        for metric in results.judged:
+            star, markov = (best_of(by_process.get(name, []), metric) for name in ("star", "markov"))
+            if star is not None and markov is not None:
+                duels.append(_duel(results, task, metric, star, markov))
+    return _corrected(duels)
+
+
+def grid_duels(results: Results) -> list[Duel]:
+    """Star against Markov wherever all other parameters of the grid agree, corrected per metric."""
+    duels = []
+    for metric in results.judged:
+        family = []
+        for task in results.tasks:
+            points: dict[tuple[object, ...], dict[str | None, CellResult]] = {}
+            for cell in results.of_task(task):
+                rest = tuple(value for name, value in cell.settings.items() if name != "process")
+                points.setdefault(rest, {})[cell.process] = cell
+            for pair in points.values():
+                if {"star", "markov"} <= pair.keys():
+                    family.append(_duel(results, task, metric, pair["star"], pair["markov"]))
+        duels += _corrected(family)
+    return duels
+
+
+def common(a: CellValues, b: CellValues) -> tuple[CellValues, CellValues]:
+    """Both reduced to the measurements and seeds they share: an unfinished sweep has not the same of each cell."""
+    keys_a, keys_b = (list(zip(x.measurements.tolist(), x.seeds.tolist(), strict=True)) for x in (a, b))
+    if keys_a == keys_b:
+        return a, b
+    shared = set(keys_a) & set(keys_b)
+    return _kept(a, [key in shared for key in keys_a]), _kept(b, [key in shared for key in keys_b])
+
+
+def _kept(column: CellValues, mask: list[bool]) -> CellValues:
+    rows = np.array(mask, dtype=bool)
+    arrays = {name: getattr(column, name)[rows] for name in ("measurements", "seeds", "digests", "failed", "values")}
+    return replace(column, **arrays)
+
+
+def _holds_zero(results: Results, best: CellResult, rival: CellResult, metric: str) -> bool:
+    a, b = common(results.values(best, metric), results.values(rival, metric))
+    difference = a.values - b.values
+    if not np.isfinite(difference).any():
+        return True
+    interval = bootstrap_interval(difference, a.measurements, resamples=RESAMPLES)
+    return interval.low is None or interval.high is None or interval.low <= 0 <= interval.high
+
+
+def _duel(results: Results, task: str, metric: MetricInfo, star: CellResult, markov: CellResult) -> Duel:
+    a, b = common(results.values(star, metric.name), results.values(markov, metric.name))
+    try:
+        return Duel(task, metric, star, markov, paired(a, b, resamples=RESAMPLES))
+    except InputError as error:
+        return Duel(task, metric, star, markov, None, str(error))
+
+
+def _corrected(duels: list[Duel]) -> list[Duel]:
+    done = [duel.result for duel in duels if duel.result is not None]
+    corrected = iter(holm([result.p_value for result in done])) if done else iter(())
+    return [
+        duel if duel.result is None else replace(duel, result=replace(duel.result, p_corrected=float(next(corrected))))
+        for duel in duels
+    ]
+
+
+def _by_process(cells: Sequence[CellResult]) -> dict[str | None, list[CellResult]]:
+    groups: dict[str | None, list[CellResult]] = {}
+    for cell in cells:
+        groups.setdefault(cell.process, []).append(cell)
+    return groups

@@ -1,0 +1,29 @@
+"""How numbers are written in reports: the same digits in the page, the tables and the figures."""
+
+import math
+
+from eval.statistics import Interval
+
+
+def shown(value: float | int | None, digits: int = 4) -> str:
+    """Significant digits without an exponent where that is readable; nothing for what is not there."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "" if value is None else "-"
+    if isinstance(value, int):
+        return str(value)
+    if value and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{max(0, digits - 2)}e}"
+    decimals = digits - 1 - (math.floor(math.log10(abs(value))) if value else 0)
+    return f"{value:.{min(max(decimals, 0), digits)}f}"
+
+
+def spread(interval: Interval) -> str:
+    """`[low, high]`; nothing where there is no interval."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"[{shown(interval.low)}, {shown(interval.high)}]"
+
+
+def finite(value: float | None) -> float | None:
+    """For JSON, which knows neither NaN nor infinity; seven digits are more than any chart shows."""
+    return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None

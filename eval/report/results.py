@@ -1,0 +1,118 @@
+"""A scored table as a report sees it: cells with their intervals, over the parameters that a grid varies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.metrics import MetricInfo, metric_info, metric_names
+from eval.scores import CellValues, Parameter, ScoreTable
+from eval.statistics import Interval, bootstrap_interval
+
+RESAMPLES = 2000
+"""Bootstrap draws: enough for the digits a report shows, and quick for hundreds of cells."""
+COSTS = {"seconds": MetricInfo("seconds", "lower", "s", "time of one image, its share of the batch")}
+_NOT_METRICS = ("seconds", "peak_bytes")
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell of the grid."""
+
+    id: str
+    task: str
+    settings: dict[str, Parameter]
+    """The grid's parameters, `process` among them."""
+
+    means: dict[str, Interval]
+    """By metric; one without a finite value is missing."""
+
+    seconds: float | None
+    count: int
+    failed: int
+
+    @property
+    def process(self) -> str | None:
+        value = self.settings.get("process")
+        return None if value is None else str(value)
+
+    @cached_property
+    def label(self) -> str:
+        """`star, eta_kl=0.0003, gamma=0.1`; the task stands elsewhere."""
+        given = [(name, value) for name, value in self.settings.items() if value is not None]
+        words = [value if isinstance(value, str) else f"{name}={worded(value)}" for name, value in given]
+        return ", ".join(words) or "the only settings"
+
+
+class Results:
+    """Every cell of a table. `axes` are the parameters that the grid varies, by default those that differ in a task."""
+
+    def __init__(self, scores: ScoreTable, axes: Sequence[str] | None = None) -> None:
+        self.scores = scores
+        self.metrics = [info_of(name) for name in scores.metrics if name not in _NOT_METRICS]
+        settings = {cell: scores.cell_parameters(cell) for cell in scores.cells()}
+        self.axes = _axes(settings, axes)
+        self.cells = [self._cell(cell, values) for cell, values in settings.items()]
+        self.tasks = list(dict.fromkeys(cell.task for cell in self.cells))
+
+    @property
+    def judged(self) -> list[MetricInfo]:
+        """Metrics that have a better and a worse."""
+        return [metric for metric in self.metrics if metric.direction != "none"]
+
+    def of_task(self, task: str) -> list[CellResult]:
+        return [cell for cell in self.cells if cell.task == task]
+
+    def values(self, cell: CellResult, metric: str) -> CellValues:
+        return self.scores.values(cell.id, metric)
+
+    def _cell(self, cell: str, settings: dict[str, Parameter]) -> CellResult:
+        means = {}
+        for metric in self.metrics:
+            values = self.scores.values(cell, metric.name)
+            if values.finite.any():
+                means[metric.name] = bootstrap_interval(values.values, values.measurements, resamples=RESAMPLES)
+        first = self.scores.values(cell, self.scores.metrics[0])
+        return CellResult(
+            id=cell,
+            task=str(settings.get("task") or "all"),
+            settings={name: settings.get(name) for name in self.axes},
+            means=means,
+            seconds=_mean(self.scores.values(cell, "seconds")) if "seconds" in self.scores.metrics else None,
+            count=len(first.values),
+            failed=first.failed_count,
+        )
+
+
+def info_of(name: str) -> MetricInfo:
+    """What is known of a metric; one that no registry knows has no better and worse."""
+    if name in COSTS:
+        return COSTS[name]
+    return metric_info(name) if name in metric_names() else MetricInfo(name, "none", "", name)
+
+
+def worded(value: Parameter) -> str:
+    """A parameter's value for people."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value) if isinstance(value, str) else str(value).lower()
+
+
+def _axes(settings: dict[str, dict[str, Parameter]], wanted: Sequence[str] | None) -> list[str]:
+    """In the table's order; `process` first, as every label has it."""
+    known = list(dict.fromkeys(name for values in settings.values() for name in values if name != "task"))
+    found = []
+    for name in known:
+        by_task: dict[Parameter, set[Parameter]] = {}
+        for values in settings.values():
+            by_task.setdefault(values.get("task"), set()).add(values.get(name))
+        if any(len(distinct) > 1 for distinct in by_task.values()) and (wanted is None or name in wanted):
+            found.append(name)
+    return sorted(found, key=lambda name: name != "process")
+
+
+def _mean(column: CellValues) -> float | None:
+    kept: NDArray[np.float64] = column.values[column.finite]
+    return float(kept.mean()) if kept.size else None

@@ -1,0 +1,20 @@
+"""Nightly: the same sweep every night, solved afresh, held against an accepted baseline, and told to people."""
+
+from pipelines.nightly.accepting import accept
+from pipelines.nightly.folder import NightlyFolder
+from pipelines.nightly.night import Night, new_night, night_today, run_night
+from pipelines.nightly.records import BaselineRecord, NightRecord
+from pipelines.nightly.spec import NightlySpec, load_nightly
+
+__all__ = [
+    "BaselineRecord",
+    "Night",
+    "NightRecord",
+    "NightlyFolder",
+    "NightlySpec",
+    "accept",
+    "load_nightly",
+    "new_night",
+    "night_today",
+    "run_night",
+]

@@ -1,0 +1,177 @@
+"""One night: solve afresh, measure the machine, hold everything against the baseline, remember it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from eval.gate import GateResult, Judgement, Verdict, compare
+from eval.scores import ScoreTable
+from operators import InputError
+from pipelines.calibration import items_left
+from pipelines.layout import SweepFolder
+from pipelines.nightly.calibrating import calibrate
+from pipelines.nightly.costs import cell_records, judge_costs
+from pipelines.nightly.facts import night_facts, what_changed
+from pipelines.nightly.folder import NightlyFolder
+from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord, Reading
+from pipelines.nightly.spec import NightlySpec
+from pipelines.nightly.trend import Trend, trends
+from pipelines.plan import make_plan
+from pipelines.spec import SweepSpec
+from pipelines.sweep import SweepResult, run_sweep
+from pipelines.tracking.server import destination
+
+FIRST = "no baseline"
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a night ends with."""
+
+    record: NightRecord
+    baseline: BaselineRecord | None
+    gate: GateResult | None
+    """None without a baseline."""
+    trends: list[Trend]
+    sweep: SweepResult
+    solved: int
+    """Work items this call solved; 0 when the night was complete already."""
+
+    def headline(self) -> str:
+        """The outcome in one line."""
+        return f"{FIRST}: nothing was compared" if self.gate is None else self.gate.summary()
+
+
+def night_today() -> str:
+    """A night's name where none is given: the date, UTC."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def new_night(folder: NightlyFolder, day: str) -> str:
+    """The day, or the day with the next free number: for a second evaluation of one day."""
+    taken = {record.night for record in folder.nights()}
+    names = (day if number == 1 else f"{day}.{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)
+
+
+def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> Night:
+    """Run or resume a night, and judge it; writing what was found is `pipelines.nightly.telling`'s."""
+    sweep = spec.sweep_spec(night)
+    if sweep.tracking.enabled:
+        destination(sweep.tracking, sweep.output)  # a bad address is refused before hours of work
+    folder = NightlyFolder(spec.output, spec.name)
+    history = folder.nights()
+    _refuse_other_names(spec, history)
+    baseline = next(reversed(folder.baselines()), None)
+    accepted = None if baseline is None else folder.baseline_scores(baseline)
+    earlier = next((record for record in history if record.night == night), None)
+    started, left = earlier.started if earlier else _now(), _left(sweep)
+    result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
+    record = _record(spec, sweep, night, started, result, readings)
+    if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
+        record = record.model_copy(update={"facts": earlier.facts})
+    gate = None
+    if baseline is not None and accepted is not None:
+        gate = _judged(spec, record, result.scores, baseline, accepted)
+    record = record.model_copy(
+        update={
+            "outcome": FIRST if gate is None else str(gate.outcome),
+            "baseline": baseline and baseline.number,
+            "verdicts": {} if gate is None else {str(verdict): count for verdict, count in gate.counts.items()},
+            "exit_code": _exit_code(record, gate),
+        }
+    )
+    return Night(record, baseline, gate, trends(history, record, spec.nights), result, left)
+
+
+def _refuse_other_names(spec: NightlySpec, history: list[NightRecord]) -> None:
+    others = sorted({record.name for record in history} - {spec.name})
+    if others:
+        raise InputError(
+            f"output {spec.output}: it holds nights of {', '.join(others)}; give {spec.name} an output of its own."
+        )
+
+
+def _left(sweep: SweepSpec) -> int:
+    folder = SweepFolder(sweep.output)
+    return items_left(folder, make_plan(sweep, folder))
+
+
+def _measured(
+    folder: NightlyFolder, night: str, sweep: SweepSpec, left: int, work: Callable[[], SweepResult]
+) -> tuple[SweepResult, list[Reading]]:
+    """The work between two calibrations, unless there is none to do."""
+    if not left:
+        return work(), folder.readings(night)
+    folder.add_readings(night, calibrate(sweep.resources))
+    result = work()
+    return result, folder.add_readings(night, calibrate(sweep.resources))
+
+
+def _record(
+    spec: NightlySpec, sweep: SweepSpec, night: str, started: str, result: SweepResult, readings: list[Reading]
+) -> NightRecord:
+    counts = result.counts
+    return NightRecord(
+        name=spec.name,
+        night=night,
+        started=started,
+        finished=_now(),
+        expected=counts.expected,
+        committed=counts.committed,
+        failed=counts.failed,
+        complete=counts.complete,
+        facts=night_facts(sweep, result.folder.read_summary(), readings),
+        calibration=readings,
+        cells=cell_records(result.scores, readings, _labels(sweep, result)),
+        outcome=FIRST,
+        baseline=None,
+        exit_code=0,
+    )
+
+
+def _labels(sweep: SweepSpec, result: SweepResult) -> dict[str, str]:
+    """Cells by task, process and what the grid varies: names that stay the same from night to night."""
+    varied = [name for name in sweep.grid.names() if name != "process"]
+    return {
+        cell.id: ", ".join(
+            [cell.task, str(cell.settings["process"]), *(f"{name}={cell.settings[name]}" for name in varied)]
+        )
+        for cell in result.plan.cells
+    }
+
+
+def _judged(
+    spec: NightlySpec, record: NightRecord, scores: ScoreTable, baseline: BaselineRecord, accepted: ScoreTable
+) -> GateResult:
+    tolerances = spec.gate(accepted.metrics)
+    if not tolerances:
+        raise InputError(
+            f"baseline {baseline.number}: it has none of the metrics that tolerances name; accept a night that has."
+        )
+    labels = {cell.cell: cell.label for cell in (*baseline.night.cells, *record.cells)}
+    gate = compare(scores, accepted, tolerances)
+    judgements = [replace(judgement, label=labels[judgement.cell]) for judgement in gate.judgements]
+    costs = judge_costs(record, baseline, {"speed": spec.speed, "memory": spec.memory})
+    unjudged = [metric for metric in spec.judged() or () if metric not in tolerances]
+    notes = [
+        *gate.notes,
+        *(f"{metric} is not in the baseline: not judged before another is accepted" for metric in unjudged),
+    ]
+    changed = what_changed(baseline.night.facts, record.facts)
+    return replace(gate, judgements=(*judgements, *costs), notes=(*notes, *([changed] if changed else [])))
+
+
+def _exit_code(record: NightRecord, gate: GateResult | None) -> int:
+    """0 nothing became worse, 1 something did, is missing or failed, 2 not complete or nothing comparable."""
+    if not record.complete or (gate is not None and not any(map(_compared, gate.judgements))):
+        return 2
+    return 1 if record.failed or (gate is not None and not gate.passed) else 0
+
+
+def _compared(judgement: Judgement) -> bool:
+    return judgement.metric not in QUALITY_ASIDE and judgement.verdict not in (Verdict.MISSING, Verdict.INCOMPARABLE)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

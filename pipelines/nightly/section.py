@@ -1,0 +1,57 @@
+"""The nightly part of a report: verdicts, and every metric over the last nights."""
+
+from itertools import groupby
+from operator import attrgetter
+
+from eval.report import Section, Series, line_chart, paragraph, table
+from pipelines.nightly.night import Night
+from pipelines.nightly.telling import findings
+from pipelines.nightly.trend import Trend
+
+_MOST_LINES = 12
+"""Cells in one chart; those that changed come first."""
+
+
+def nightly_section(night: Night) -> Section:
+    """Ready for `render_report(..., extra_sections=[...])`."""
+    parts = [paragraph(night.headline()), *map(paragraph, findings(night))]
+    if night.baseline is not None:
+        parts.append(paragraph(night.baseline.sentence()))
+    if night.gate is not None:
+        rows: list[list[str | float | int | None]] = [
+            [j.label, j.metric, j.verdict.value, j.baseline_mean, j.candidate_mean, str(j.tolerance), j.reason or ""]
+            for j in night.gate.judgements
+        ]
+        header = ["cell", "metric", "verdict", "baseline", "tonight", "tolerance", "why"]
+        parts += [table(header, rows, "Verdicts"), *map(paragraph, night.gate.notes)]
+    changes: list[list[str | float | int | None]] = [
+        [trend.label, trend.metric, trend.nights[c.index], c.before, c.after, c.p_value]
+        for trend in night.trends
+        for c in trend.changes
+    ]
+    if changes:
+        header = ["cell", "metric", "first night", "level before", "level after", "p"]
+        parts.append(table(header, changes, "Changes of level"))
+    if night.trends and len(night.trends[0].nights) > 1:
+        parts += [_chart(metric, list(group)) for metric, group in groupby(night.trends, attrgetter("metric"))]
+    return Section(f"Nightly: {night.record.night}", "\n".join(parts))
+
+
+def _chart(metric: str, trends: list[Trend]) -> str:
+    shown = sorted(trends, key=lambda trend: not trend.changes)[:_MOST_LINES]
+    lines = [line for trend in shown for line in _lines(trend)]
+    left = "" if len(shown) == len(trends) else f", {len(shown)} of {len(trends)} cells"
+    return line_chart(f"{metric} over {len(trends[0].nights)} nights{left}", "night", metric, lines)
+
+
+def _lines(trend: Trend) -> list[Series]:
+    """A cell's means with intervals, and its changes of level as points of their own."""
+    means = [None if level is None else level.mean for level in trend.levels]
+    low = [None if level is None else level.low for level in trend.levels]
+    high = [None if level is None else level.high for level in trend.levels]
+    lines = [Series(trend.label, trend.nights, means, low, high)]
+    if trend.changes:
+        places = {change.index for change in trend.changes}
+        marked = [mean if index in places else None for index, mean in enumerate(means)]
+        lines.append(Series(f"{trend.label}: new level", trend.nights, marked))
+    return lines

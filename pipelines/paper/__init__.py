@@ -1,0 +1,17 @@
+"""The paper's experiments: specifications to run, and tables in the paper's shape."""
+
+from pipelines.paper.experiments import Experiment, TableSpec, find_experiments
+from pipelines.paper.rendering import to_latex, to_markdown, to_record
+from pipelines.paper.tables import PaperTable, Swept, build_table
+
+__all__ = [
+    "Experiment",
+    "PaperTable",
+    "Swept",
+    "TableSpec",
+    "build_table",
+    "find_experiments",
+    "to_latex",
+    "to_markdown",
+    "to_record",
+]

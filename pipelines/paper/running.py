@@ -1,0 +1,61 @@
+"""Run the specifications of an experiment as ordinary sweeps; the minis bring what they need themselves."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from g2d2.priors.loading import locate_prior
+from operators import InputError
+from operators.validation import validate
+from pipelines.manifest import BuildSettings, build_manifest
+from pipelines.paper.experiments import Experiment
+from pipelines.paper.tables import Swept
+from pipelines.paper.uninformed import write_uninformed
+from pipelines.spec import SweepSpec
+from pipelines.sweep import run_sweep
+
+HOME = "out/paper"
+"""Where the minis' own files say that everything goes; `--out` puts it elsewhere."""
+PRIOR = "cifar10"
+UNINFORMED = f"{HOME}/priors/uninformed"
+TASKS = ("sr4-32", "gaussian-deblur-32")
+
+
+def moved(experiment: Experiment, out: str) -> Experiment:
+    """The experiment with its minis' paths below `out`."""
+    return replace(experiment, minis={stem: _moved(spec, out) for stem, spec in experiment.minis.items()})
+
+
+def _moved(spec: SweepSpec, out: str) -> SweepSpec:
+    paths = {name: getattr(spec, name) for name in ("manifest", "prior", "output")}
+    inside = {name: out + path.removeprefix(HOME) for name, path in paths.items() if path.startswith(f"{HOME}/")}
+    return spec.model_copy(update=inside)
+
+
+def prepare_minis(experiments: Iterable[Experiment], out: str) -> None:
+    """Measure the held-out photographs, and write the uninformed prior where one is named."""
+    specs = [spec for experiment in experiments for spec in experiment.minis.values()]
+    uninformed = out + UNINFORMED.removeprefix(HOME)
+    if any(spec.prior == uninformed for spec in specs):
+        if "://" in out:
+            raise InputError(f"out: {out!r} is no local folder, and a mini keeps a prior of its own there; give one.")
+        write_uninformed(locate_prior(PRIOR), Path(uninformed))
+    values = {"source": "cifar10-heldout", "tasks": TASKS}
+    for manifest in dict.fromkeys(spec.manifest for spec in specs):
+        build_manifest(validate(BuildSettings, values, where="minis"), manifest)
+
+
+def run_specs(specs: Iterable[SweepSpec], *, dataset: str | None = None) -> Iterator[Swept]:
+    """Each specification with its scores, in turn; what was solved before is not solved again."""
+    for spec in specs:
+        result = run_sweep(spec)
+        if not result.counts.complete:
+            raise InputError(f"sweep {spec.name}: not everything is committed; the same command goes on.")
+        yield Swept(spec, result.scores, dataset or dataset_of(spec))
+
+
+def dataset_of(spec: SweepSpec) -> str:
+    """The paper's data set, by the experiment that a full specification names."""
+    if spec.solver.experiment is None:
+        raise InputError(f"sweep {spec.name}: solver.experiment is missing; it says which data set it is.")
+    return spec.solver.experiment.partition("-")[0]

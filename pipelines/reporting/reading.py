@@ -1,0 +1,141 @@
+"""A sweep's folder, local or `s3://`, as the content of a report: committed Parquet alone, also while it runs."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from eval.report.content import Facts, Failure, Report, TaskFacts
+from eval.report.results import Results
+from eval.scores import ScoreTable
+from operators import InputError, operator_settings
+from operators.validation import validate
+from pipelines.layout import SweepFolder
+from pipelines.manifest import Manifest, build_row_operator, read_row
+from pipelines.plan import Plan, read_plan
+from pipelines.reporting.pictures import PictureReader
+from pipelines.reporting.traces import read_traces
+from pipelines.spec import SweepSpec
+from pipelines.sweep import collect_scores
+from pipelines.tracking.record import Record
+
+_EXAMPLES = 3
+_FAILURES = 20
+
+
+def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
+    """What is committed in a sweep's folder; `cells` are ids whose pictures are shown besides the best."""
+    summary = folder.read_summary()
+    spec: SweepSpec = validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}")
+    plan = read_plan(folder)
+    scores = ScoreTable(_scores(folder, plan, summary["scoring"]), where=f"sweep {folder.url}")
+    record = Record(
+        folder=folder, spec=spec, summary=summary, cells=plan.cells, scores=scores, scores_url=folder.url,
+        scoring=summary["scoring"],
+    )  # fmt: skip
+    results = Results(scores, axes=spec.grid.names())
+    _refuse_unknown(cells, results)
+    notes: list[str] = []
+    manifest = _manifest(spec, plan, notes)
+    reader = PictureReader(folder, plan, manifest)
+    pictures = reader.read(results, cells)
+    traces = read_traces(reader, results, pictures.images) if spec.keep.traces else []
+    facts = Facts(
+        name=spec.name,
+        where=folder.store.url(),
+        prior=spec.prior,
+        expected=plan.items,
+        scored=len(scores.table),
+        failed=len(scores.table) - scores.table["error"].null_count,
+        specification=yaml.safe_dump(spec.model_dump(mode="json", exclude={"tracking": {"uri"}}), sort_keys=False),
+        details=_details(summary, plan, record.devices()),
+        tasks={} if manifest is None else _tasks(manifest, plan, folder),
+        failures=_failures(results),
+        notes=[*notes, *reader.notes],
+    )
+    return Report(facts, results, pictures, traces, record.distances)
+
+
+def _scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
+    """The collected table where it is whole: one file instead of thousands."""
+    name = folder.table_name(plan.id, scoring)
+    if folder.store.exists(name):
+        table = folder.store.read_table(name)
+        if len(table) == plan.items:
+            return table
+    return collect_scores(folder, plan, scoring)
+
+
+def _refuse_unknown(cells: Sequence[str], results: Results) -> None:
+    known = {cell.id for cell in results.cells}
+    for cell in cells:
+        if cell not in known:
+            raise InputError(f"--cells: {cell!r} is not a scored cell; the page's table of all cells lists them.")
+
+
+def _manifest(spec: SweepSpec, plan: Plan, notes: list[str]) -> Manifest | None:
+    """The manifest the sweep was made from; without it there are neither truths nor measurements to show."""
+    try:
+        manifest = Manifest.open(spec.manifest)
+    except InputError as error:
+        notes.append(f"truths and measurements are not shown: {error}")
+        return None
+    if manifest.digest != plan.manifest_digest:
+        notes.append(f"truths and measurements are not shown: manifest {spec.manifest} was built anew since the sweep.")
+        return None
+    return manifest
+
+
+def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder) -> dict[str, TaskFacts]:
+    """Operator and noise of each task, from its first planned measurement."""
+    columns = ["manifest_shard", "manifest_row", "cell_index"]
+    items = folder.store.read_table(folder.plan_name(plan.id), columns=columns)
+    first = items.group_by("cell_index", use_threads=False).aggregate([(name, "first") for name in columns[:2]])
+    places = {
+        plan.cells[row["cell_index"]].task: (row["manifest_shard_first"], row["manifest_row_first"])
+        for row in first.to_pylist()
+    }
+    rows = manifest.fetch(list(places.values()))
+    return {task: _task(read_row(rows, index)) for index, task in enumerate(places)}
+
+
+def _task(row: dict[str, Any]) -> TaskFacts:
+    operator = build_row_operator(row)
+    settings = validate(operator_settings(row["operator"]), json.loads(row["operator_params"]), where=row["operator"])
+    return TaskFacts(
+        operator=row["operator"],
+        params=settings.model_dump(),
+        sigma=row["sigma"],
+        image_shape=tuple(row["image_shape"]),
+        entries=int(operator.measurement_counts[0]),
+    )
+
+
+def _details(summary: dict[str, Any], plan: Plan, devices: list[str]) -> dict[str, str]:
+    named = {
+        "started": summary.get("started"),
+        "plan": plan.id,
+        "scoring": summary["scoring"],
+        "manifest digest": plan.manifest_digest,
+        "prior digest": plan.prior_digest,
+        "version": summary.get("version"),
+        "solver version": summary.get("solver_version"),
+        **summary.get("environment", {}),
+        "devices": ", ".join(devices),
+    }
+    return {name: str(value) for name, value in named.items() if value not in (None, "")}
+
+
+def _failures(results: Results) -> list[Failure]:
+    """The most frequent sentences first."""
+    table = results.scores.table
+    failed = table.filter(table["error"].is_valid()).select(["error", "measurement", "cell"])
+    labels = {cell.id: f"{cell.task} {cell.label}" for cell in results.cells}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for row in failed.to_pylist():
+        groups[row["error"]].append(f"{row['measurement']} ({labels[row['cell']]})")
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    return [Failure(error, len(rows), rows[:_EXAMPLES]) for error, rows in ordered[:_FAILURES]]

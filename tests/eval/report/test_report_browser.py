@@ -1,0 +1,133 @@
+"""The page in headless Chromium: no errors, no requests, working controls, readable on a phone."""
+
+import time
+
+import pytest
+
+from eval.report import Section, Series, line_chart, render_page
+from tests.eval.report.browser import PATIENCE, Browser, chromium
+
+pytestmark = [pytest.mark.skipif(chromium() is None, reason="no Chromium here"), pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def browser(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    extra = Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])]))
+    (folder / "page.html").write_bytes(render_page(report, [extra]))
+    browser = Browser(folder / "profile")
+    try:
+        browser.size(1280, 900)
+        browser.open(folder / "page.html")
+        yield browser
+    finally:
+        browser.close()
+
+
+@pytest.fixture(autouse=True)
+def quiet(browser):
+    """Whatever a test does, the console stays empty and the network unused."""
+    yield
+    assert browser.problems == []
+    assert [url for url in browser.requests if not url.startswith("file:")] == []
+    assert browser.run("window.hacked") is None
+
+
+def count(browser, selector):
+    return browser.run(f"document.querySelectorAll({selector!r}).length")
+
+
+def test_every_chart_is_drawn_with_a_table_beside_it(browser):
+    for name in ("heat", "marginal", "parallel", "losses", "remasked"):
+        assert browser.run(f"document.querySelector('#{name} svg').getBoundingClientRect().width") > 200
+        assert count(browser, f"#{name} details table tbody tr") > 1
+    assert count(browser, "#forest .point") == 4
+    assert count(browser, "figure[data-lines] .point") == 2
+    assert count(browser, "#samples img") == 4
+
+
+def test_the_heat_map_follows_its_controls(browser):
+    assert count(browser, "#heat svg") == 2
+    assert count(browser, "#heat .tile") == 12
+    before = browser.run("document.querySelector('#heat').textContent")
+    browser.choose("grid-metric", "lpips_vgg")
+    assert browser.run("document.querySelector('#heat').textContent") != before
+    browser.choose("grid-process", "star")
+    assert count(browser, "#heat svg") == 1
+    browser.choose("grid-x", "gamma")
+    assert browser.run("document.getElementById('grid-y').value") != "gamma"
+    browser.choose("grid-y", "process")
+    browser.choose("grid-how", "mean")
+    assert "mean over eta_kl" in browser.run("document.querySelector('#heat figcaption').textContent")
+    assert browser.run("Number(document.querySelectorAll('#heat .framed').length)") == 1
+
+
+def test_the_best_tile_is_the_best_cell(browser):
+    for name, value in (("grid-metric", "psnr"), ("grid-x", "eta_kl"), ("grid-y", "gamma"), ("grid-how", "best")):
+        browser.choose(name, value)
+    browser.choose("grid-process", "side by side")
+    told = browser.run("document.querySelector('#heat .framed title').textContent")
+    assert told.startswith("eta_kl 0.01, gamma 0.1:")
+    assert told.endswith("star, eta_kl=0.01, gamma=0.1")
+
+
+def test_pictures_follow_their_controls_and_enlarge_by_keyboard(browser):
+    assert count(browser, "#pictures .row") == 3
+    browser.choose("pictures-kind", "worst")
+    assert count(browser, "#pictures .row") == 1
+    browser.run("document.querySelector('#pictures button.tile').focus()")
+    browser.press("Enter")
+    assert browser.run("document.getElementById('enlarged').open") is True
+    assert count(browser, "#enlarged img") > 2
+    browser.press("Escape")
+    browser.wait("!document.getElementById('enlarged').open")
+    browser.choose("pictures-kind", "all")
+
+
+def test_pointing_enlarges_the_same_spot_of_the_whole_row(browser):
+    middle = """(() => {
+        const frame = document.querySelector('#pictures .frame');
+        frame.scrollIntoView({block: 'center', behavior: 'instant'});
+        const area = frame.getBoundingClientRect();
+        return [area.left + area.width / 2, area.top + area.height / 2];
+    })()"""
+    zoomed = "document.querySelector('#pictures .tiles').classList.contains('zoomed')"
+    end = time.monotonic() + PATIENCE
+    while not browser.run(zoomed):  # charts above may still find their height and move the row from under the pointer
+        assert time.monotonic() < end
+        x, y = browser.run(middle)
+        browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    assert count(browser, "#pictures .zoomed") == 1
+    assert browser.run("getComputedStyle(document.querySelector('#pictures .zoomed img')).transform") != "none"
+
+
+def test_the_scatter_and_the_losses_change_with_their_controls(browser):
+    assert count(browser, "#cost .ring") >= 1
+    browser.choose("cost-x", "residual")
+    assert count(browser, "#cost .ring") == 0
+    assert count(browser, "#cost .reference") == 1
+    browser.choose("trace-loss", "kl")
+    assert "KL loss" in browser.run("document.querySelector('#losses figcaption').textContent")
+
+
+def test_the_theme_can_be_chosen(browser):
+    colour = "getComputedStyle(document.body).backgroundColor"
+    browser.choose("theme", "dark")
+    dark = browser.run(colour)
+    browser.choose("theme", "light")
+    assert browser.run(colour) != dark
+    browser.choose("theme", "auto")
+
+
+def test_controls_have_labels_and_pictures_a_name(browser):
+    assert browser.run("[...document.querySelectorAll('select')].every((s) => s.labels.length === 1)")
+    assert browser.run("[...document.querySelectorAll('svg')].every((s) => s.getAttribute('aria-label'))")
+    assert browser.run("[...document.querySelectorAll('button')].every((b) => b.textContent || b.ariaLabel)")
+    assert browser.run("document.documentElement.lang") == "en"
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser):
+    browser.size(390, 844, phone=True)
+    browser.wait("document.querySelector('#heat svg').getBoundingClientRect().width <= 390")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.size(1280, 900)

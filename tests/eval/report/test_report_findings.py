@@ -1,0 +1,111 @@
+"""What a report claims: winners, ties, verdicts, chosen pictures, the paper's numbers."""
+
+import pyarrow.compute as pc
+import pytest
+
+from eval.report import Results
+from eval.report.choosing import picture_rows
+from eval.report.findings import best_cells, best_duels, grid_duels
+from eval.report.numbers import shown
+from eval.report.paper_rows import paper_tables
+from eval.report.plots import pareto_front
+from eval.report.summary import headline, too_few
+from eval.scores import ScoreTable
+from tests.eval.report.conftest import TASKS, score_table
+
+
+def test_the_best_cell_is_the_planted_one_for_both_directions(results):
+    found = {(best.task, best.metric.name): best for best in best_cells(results)}
+    assert set(found) == {(task, metric) for task in TASKS for metric in ("psnr", "lpips_vgg")}
+    for best in found.values():
+        assert best.cell.label == "star, eta_kl=0.01, gamma=0.1"
+        assert best.mean.low < best.mean.mean < best.mean.high
+        assert (best.rivals, best.tied) == (11, 0)
+
+
+def test_cells_that_cannot_be_told_apart_count_as_ties():
+    results = Results(ScoreTable(score_table(lift=0.0)))
+    assert {best.tied for best in best_cells(results)} == {1}
+
+
+def test_star_wins_where_it_was_made_better_and_nobody_where_not(results):
+    assert {duel.winner for duel in best_duels(results)} == {"star"}
+    even = best_duels(Results(ScoreTable(score_table(lift=0.0))))
+    assert {duel.winner for duel in even} == {None}
+    worse = best_duels(Results(ScoreTable(score_table(lift=-1.0))))
+    assert {duel.verdict for duel in worse} == {"Markov better"}
+
+
+def test_too_few_images_are_said_to_be_too_few(results):
+    few = best_duels(Results(ScoreTable(score_table(images=4))))
+    assert {duel.winner for duel in few} == {None}
+    assert headline(few) == "4 images cannot tell star from Markov; take more"
+    assert too_few(best_duels(results)) is None
+
+
+def test_grid_duels_pair_equal_settings(results):
+    duels = grid_duels(results)
+    assert len(duels) == 2 * 2 * 6
+    for duel in duels:
+        assert duel.star.settings | {"process": ""} == duel.markov.settings | {"process": ""}
+
+
+def test_an_unfinished_sweep_is_compared_on_what_both_have():
+    table = score_table()
+    gone = pc.and_(pc.equal(table["process"], "markov"), pc.equal(table["measurement"], "m003"))
+    results = Results(ScoreTable(table.filter(pc.invert(gone))))
+    assert {duel.result.pairs for duel in best_duels(results)} == {11}
+
+
+def test_axes_are_those_that_vary_within_a_task(results):
+    assert results.axes == ["process", "eta_kl", "gamma"]
+    assert Results(results.scores, axes=["gamma"]).axes == ["gamma"]
+
+
+def test_rows_of_pictures_run_from_worst_to_best(results):
+    rows = [row for row in picture_rows(results, each=1) if (row.task, row.metric) == (TASKS[0], "psnr")]
+    assert [row.kind for row in rows] == ["worst", "median", "best"]
+    winner = next(cell.id for cell in results.of_task(TASKS[0]) if cell.label == "star, eta_kl=0.01, gamma=0.1")
+    values = [row.values[winner] for row in rows]
+    column = results.scores.values(winner, "psnr").values
+    assert values == sorted(values)
+    assert (values[0], values[-1]) == (column.min(), column.max())
+
+
+def test_lpips_ranks_the_other_way_round(results):
+    rows = [row for row in picture_rows(results, each=1) if (row.task, row.metric) == (TASKS[0], "lpips_vgg")]
+    values = [next(iter(row.values.values())) for row in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_the_papers_numbers_carry_marks_of_what_differs(report):
+    tables = {(one.task, one.dataset): one for one in paper_tables(report.results, report.facts)}
+    small = tables["sr4-32", "imagenet"]
+    assert ["G2D2", "23.82", "0.34"] in small.rows
+    assert "other prior (cifar10)" in small.marks
+    assert any("32x32 instead of 256x256" in mark for mark in small.marks)
+    large = tables[TASKS[1], "ffhq"]
+    assert not any("other blur" in mark or "32x32" in mark for mark in large.marks)
+
+
+def test_pareto_front_keeps_what_none_beats_in_both(results):
+    psnr, lpips = results.judged
+    points = [(1.0, 20.0), (2.0, 19.0), (3.0, 25.0), (3.0, 24.0)]
+    assert pareto_front(points, psnr) == [(1.0, 20.0), (3.0, 25.0)]
+    assert pareto_front(points, lpips) == [(1.0, 20.0), (2.0, 19.0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (24.3743, "24.37"),
+        (0.23970, "0.2397"),
+        (0.00012, "0.0001"),
+        (3e-7, "3.00e-07"),
+        (None, ""),
+        (7, "7"),
+        (0.0, "0.000"),
+    ],
+)
+def test_numbers_are_written_with_the_same_digits(value, text):
+    assert shown(value) == text

@@ -1,0 +1,84 @@
+"""Speed and memory in units of the night's own calibration."""
+
+import math
+
+import pyarrow as pa
+import pytest
+import torch
+
+from eval.gate import Verdict
+from eval.scores import ScoreTable, score_schema
+from pipelines.nightly.calibrating import read_device
+from pipelines.nightly.costs import cell_records, judge_costs
+from pipelines.nightly.records import BaselineRecord
+from tests.pipelines.nightly.night_cases import level, night, reading
+
+
+def measured(seconds, readings, peak=300.0):
+    rows = [
+        {"item": str(i), "measurement": f"m{i}", "cell": "c", "seed": 0, "psnr": 20.0, "seconds": s, "peak_bytes": peak}
+        for i, s in enumerate(seconds)
+    ]
+    table = pa.Table.from_pylist(rows, schema=score_schema(["psnr", "seconds", "peak_bytes"], {}))
+    return cell_records(ScoreTable(table), readings, {"c": "star"})[0]
+
+
+def accepted(record):
+    return BaselineRecord(number=1, name="n", accepted="", by="", reason="", scores="", scores_digest="", night=record)
+
+
+def judged(now, before, metric="speed", share=0.25):
+    old = night("a", {metric: before}, calibration=[reading(0.1, device="a GPU")])
+    return judge_costs(night("b", {} if now is None else {metric: now}), accepted(old), {metric: share})[0]
+
+
+def test_a_machine_half_as_fast_changes_no_ratio():
+    quick = measured([1.0, 1.2, 9.0], [reading(0.1), reading(0.1)])
+    slow = measured([2.0, 2.4, 18.0], [reading(0.2), reading(0.2)])
+    assert quick.levels["speed"].mean == pytest.approx(12) == slow.levels["speed"].mean
+    assert quick.seconds == 1.2
+    assert quick.levels["memory"].mean == 3
+
+
+def test_uneven_calibrations_widen_the_ratio():
+    found = measured([1.0], [reading(0.1, 100), reading(0.2, 400)]).levels
+    assert (found["speed"].low, found["speed"].high) == pytest.approx((5, 10))
+    assert found["memory"].mean == 3  # a worker that did other things before tells too much
+    assert "speed" not in measured([math.nan], [reading(0.1)]).levels
+    assert "speed" not in measured([1.0], []).levels
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "verdict"),
+    [
+        (level(14, 13.5, 14.5), level(10, 9.9, 10.1), Verdict.REGRESSED),
+        (level(14, 12, 16), level(10, 9, 11), Verdict.UNDECIDED),
+        (level(11, 10.5, 11.5), level(10, 9.9, 10.1), Verdict.UNCHANGED),
+        (level(6, 5.9, 6.1), level(10, 9.9, 10.1), Verdict.IMPROVED),
+        (level(14), level(10), Verdict.REGRESSED),
+        (None, level(10), Verdict.MISSING),
+    ],
+)
+def test_a_loss_must_hold_wherever_the_calibrations_put_it(now, before, verdict):
+    assert judged(now, before).verdict is verdict
+
+
+def test_reasons_are_in_words():
+    assert judged(level(14, 13.5, 14.5), level(10, 9.9, 10.1)).reason == "40% slower than the baseline, calibrated"
+    assert "anything from 9% slower to 78% slower" in judged(level(14, 12, 16), level(10, 9, 11)).reason
+    assert judged(level(2), level(1), "memory").sentence().startswith("memory of star is regressed: 100% larger")
+
+
+def test_nothing_is_judged_where_nothing_is_asked_and_no_memory_of_a_cpus_processes():
+    old = night("a", {"speed": level(1), "memory": level(1)}, calibration=[reading(0.1)])
+    new = night("b", {"speed": level(2), "memory": level(2)}, calibration=[reading(0.1)])
+    assert judge_costs(new, accepted(old), {"speed": None, "memory": 0.1}) == []
+    (found,) = judge_costs(new, accepted(old), {"speed": 0.1, "memory": 0.1})
+    assert (found.metric, found.verdict) == ("speed", Verdict.REGRESSED)
+
+
+def test_the_workload_is_timed():
+    found = read_device(torch.device("cpu"))
+    assert 0.001 < found.seconds < 60
+    assert found.peak_bytes > 10**7
+    assert found.device == "cpu"

@@ -1,0 +1,66 @@
+"""The command as a whole: every subcommand explains itself with an example that it accepts, and shells complete it."""
+
+import argparse
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from pipelines import cli
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return cli.build_parser(cli.COMMANDS)
+
+
+def leaves(parser, words=()):
+    """Every command and subcommand that can be run, with the words that name it."""
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not nested:
+        yield words, parser
+    for action in nested:
+        for name, child in action.choices.items():
+            yield from leaves(child, (*words, name))
+
+
+def examples(text):
+    """Commands after `example:`, lines that end in a backslash joined, comments dropped."""
+    block = text.split("example:", 1)[1].replace("\\\n", " ")
+    lines = [line.strip() for line in block.splitlines()]
+    return [shlex.split(re.split(r" [|>] | && ", line)[0], comments=True) for line in lines if line.startswith("g2d2 ")]
+
+
+def test_every_command_has_an_example_that_it_accepts(parser):
+    for words, child in leaves(parser):
+        assert child.epilog, f"g2d2 {' '.join(words)} --help has no example"
+        found = [example for example in examples(child.epilog) if example[1 : 1 + len(words)] == list(words)]
+        assert found, f"g2d2 {' '.join(words)} --help has no example of it"
+        for example in found:
+            assert parser.parse_args(example[1:]).command == words[0]
+
+
+def test_completion_script_completes_commands_and_options(tmp_path, capsys):
+    if shutil.which("bash") is None:
+        pytest.skip("needs bash")
+    assert cli.main(["completion", "bash"]) == 0
+    script = tmp_path / "g2d2.bash"
+    script.write_text(capsys.readouterr().out)
+    assert complete(script, "sw") == {"sweep"}
+    assert "--retry-failed" in complete(script, "sweep", "--retry")
+
+
+def complete(script, *words):
+    """What bash offers for the last word."""
+    line = " ".join(["g2d2", *words])
+    code = f"""
+        source {script}
+        COMP_WORDS=(g2d2 {" ".join(words)}); COMP_CWORD={len(words)}; COMP_LINE={line!r}; COMP_POINT={len(line)}
+        function_name=$(complete -p g2d2 | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+        $function_name
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())

@@ -1,0 +1,98 @@
+"""Distances of a sweep's cells: those of all images at once, whatever the shards, and a reason where there are none."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from eval.distribution import build_distribution
+from pipelines import features
+from pipelines.features import cell_distances, write_features
+from pipelines.layout import SweepFolder
+from pipelines.plan import Shard
+
+CELLS = ("aa", "bb")
+NAMES = ["fd_vgg16", "kd_vgg16"]
+
+
+class Patches:
+    """Features that cost nothing: means of 8x8 patches."""
+
+    name, dim = "patches", 48
+
+    def __call__(self, images):
+        return torch.nn.functional.avg_pool2d(images, 8).flatten(1).numpy()
+
+
+@pytest.fixture
+def extractor(monkeypatch):
+    monkeypatch.setattr(features, "load_extractor", lambda _: Patches())
+    return Patches()
+
+
+@pytest.fixture
+def pictures():
+    random = torch.Generator().manual_seed(0)
+    truth = torch.rand(10, 3, 32, 32, generator=random) * 2 - 1
+    images = {cell: (truth + level * torch.randn(truth.shape, generator=random)).clamp(-1, 1) for cell, level in
+              zip(CELLS, (0.1, 0.5), strict=True)}  # fmt: skip
+    return truth, images
+
+
+def store(folder, pictures, sizes, order):
+    """Write all rows in shards of given sizes, in a given order, with one item that no plan takes."""
+    truth, images = pictures
+    rows = [
+        {"cell": cell, "item": f"{cell}-{index}", "measurement": f"m{index}", "seed": 0, "index": index}
+        for index in range(len(truth))
+        for cell in CELLS
+    ]
+    rows = [rows[place] for place in order]
+    items = [row["item"] for row in rows]
+    stray = {"cell": "aa", "item": "of another plan", "measurement": "m0", "seed": 1, "index": 0}
+    shards, first = [], 0
+    for size in sizes:
+        part = rows[first : first + size] + ([stray] if not first else [])
+        picked = torch.stack([images[row["cell"]][row["index"]] for row in part])
+        write_features(folder, "s", f"shard{first}", NAMES, part, truth[[row["index"] for row in part]], picked)
+        shards.append(Shard(f"shard{first}", first, size))
+        first += size
+    folder.store.write_table(folder.plan_name("p"), pa.table({"item": items}))
+    return SimpleNamespace(id="p", shards=shards, cells=[SimpleNamespace(id=cell) for cell in CELLS])
+
+
+def test_distances_equal_those_of_all_images_at_once_whatever_the_shards(tmp_path, pictures, extractor):
+    truth, images = pictures
+    tables = []
+    for name, sizes, order in (("a", [20], range(20)), ("b", [7, 13], np.random.default_rng(1).permutation(20))):
+        folder = SweepFolder(str(tmp_path / name))
+        tables.append(cell_distances(folder, store(folder, pictures, sizes, order), "s", NAMES).to_pylist())
+    assert [row["value"] for row in tables[0]] == pytest.approx([row["value"] for row in tables[1]], rel=1e-5)
+    assert len(tables[0]) == 4
+    for row in tables[0]:
+        expected = build_distribution(row["metric"]).distance(extractor(truth), extractor(images[row["cell"]]))
+        assert row["value"] == pytest.approx(expected.value, rel=1e-5)
+        assert (row["count_truth"], row["count_images"]) == (10, 10)
+        assert row["note"] == expected.note
+    by_cell = {(row["cell"], row["metric"]): row["value"] for row in tables[0]}
+    assert by_cell["aa", "fd_vgg16"] < by_cell["bb", "fd_vgg16"]
+
+
+@pytest.mark.usefixtures("extractor")
+def test_cell_without_reconstructions_says_so(tmp_path, pictures):
+    folder = SweepFolder(str(tmp_path))
+    plan = store(folder, pictures, [20], range(20))
+    plan.cells.append(SimpleNamespace(id="cc"))
+    rows = [row for row in cell_distances(folder, plan, "s", NAMES).to_pylist() if row["cell"] == "cc"]
+    assert [row["value"] for row in rows] == [None, None]
+    assert {row["unavailable"] for row in rows} == {"no reconstruction of this cell is scored"}
+
+
+def test_missing_network_is_told_and_stores_nothing(tmp_path, pictures, monkeypatch):
+    monkeypatch.setattr(features, "load_extractor", lambda _: features.Unavailable("no weights here"))
+    folder = SweepFolder(str(tmp_path))
+    plan = store(folder, pictures, [20], range(20))
+    assert not list(tmp_path.rglob("features/**/*.parquet"))
+    assert {row["unavailable"] for row in cell_distances(folder, plan, "s", NAMES).to_pylist()} == {"no weights here"}
