@@ -4,10 +4,13 @@ Libraries and servers print too, from threads and straight to the descriptors, s
 """
 
 import os
+import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 
 STDOUT, STDERR = 1, 2
 
@@ -48,6 +51,13 @@ def without_lines(phrase: str) -> Iterator[None]:
             for line in held:
                 if phrase.encode() not in line:
                     os.write(STDERR, line)
+
+
+def command(name: str) -> str:
+    """How to call a command of this environment here: by its name where the shell finds it, else by its path."""
+    beside = Path(sys.executable).with_name(name)
+    found = shutil.which(name)
+    return name if not beside.exists() or (found and Path(found).samefile(beside)) else shlex.quote(str(beside))
 
 
 def ray_is_joined() -> bool:

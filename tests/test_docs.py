@@ -68,6 +68,9 @@ def parser():
 def test_commands_shown_are_accepted(page, parser, capsys):
     for words in commands(page):
         assert accepted(parser, words), f"{page.name}: g2d2 {shlex.join(words)}: {capsys.readouterr().err}"
+        for word in words:
+            if word.startswith("examples/") and "*" not in word:
+                assert (ROOT / word).exists(), f"{page.name}: g2d2 {shlex.join(words)}: there is no {word}"
 
 
 def accepted(parser, words):

@@ -16,17 +16,15 @@ TASKS = ("sr4-32", "gaussian-deblur-32")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="out/demo", help="folder or s3:// URL (default: out/demo)")
-    parser.add_argument("--images", type=int, default=12, help="held-out photographs (default: 12)")
+    parser.add_argument("--images", type=int, default=12, help="of the 512 held-out photographs (default: 12)")
     parser.set_defaults(json=False, retry_failed=False)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure held-out photographs, then sweep; run again, it goes on or shows the results."""
-    manifest, output = f"{args.out}/manifest-{args.images}", f"{args.out}/sweep-{args.images}"
-    settings = validate(
-        BuildSettings, {"source": "cifar10-heldout", "tasks": TASKS, "limit": args.images}, where="images"
-    )
-    build_manifest(settings, manifest)
+    """Measure all held-out photographs, then sweep some; run again, it goes on, takes more or shows the results."""
+    manifest, output = f"{args.out}/manifest", f"{args.out}/sweep"
     values = yaml.safe_load(files("pipelines").joinpath("demo.yaml").read_text(encoding="utf-8"))
-    spec = validate(SweepSpec, values | {"manifest": manifest, "output": output}, where="demo")
+    places = {"manifest": manifest, "output": output, "select": {"limit": args.images}}
+    spec = validate(SweepSpec, values | places, where="demo")
+    build_manifest(validate(BuildSettings, {"source": "cifar10-heldout", "tasks": TASKS}, where="demo"), manifest)
     return finish(spec, args)

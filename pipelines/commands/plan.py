@@ -11,7 +11,7 @@ from pipelines.layout import SweepFolder
 from pipelines.plan import make_plan
 from pipelines.spec import load_spec
 
-EXAMPLE = "g2d2 plan examples/demo.yaml"
+EXAMPLE = "g2d2 plan examples/tour.yaml"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

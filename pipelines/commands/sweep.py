@@ -2,17 +2,18 @@
 
 import argparse
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
 from pipelines.spec import SweepSpec, load_spec
 from pipelines.summary import cell_table, process_table
 from pipelines.sweep import SweepResult, counts_record, run_sweep
-from pipelines.terminal import results_alone
+from pipelines.terminal import command, results_alone
 from pipelines.tracking import Tracked, track
 from pipelines.tracking.server import destination
 
-EXAMPLE = "g2d2 sweep examples/star-against-markov.yaml"
+EXAMPLE = "g2d2 sweep examples/tour.yaml"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,4 +69,5 @@ def _print(result: SweepResult, spec: SweepSpec) -> None:
         f"\n{counts.committed} of {counts.expected} work items committed, {counts.duplicates} twice, "
         f"{counts.failed} failed"
     )
-    print(f"scores: {result.scores_url}", flush=True)
+    print(f"scores: {result.scores_url}")
+    print(f"report: {command('g2d2')} report {shlex.quote(result.folder.url)}", flush=True)

@@ -7,6 +7,7 @@ from operators.validation import validate
 from pipelines.progress import progress
 from pipelines.scoring import scoring_id
 from pipelines.spec import SweepSpec, Tracking
+from pipelines.terminal import command
 from pipelines.tracking.cell_run import cell_content
 from pipelines.tracking.environment import environment
 from pipelines.tracking.panels import Panels
@@ -37,8 +38,8 @@ class Tracked:
     def where(self) -> str:
         """What to do to look at it."""
         if "/#/" in self.url:
-            return f"look at it: {self.table}"
-        return f"look at it: mlflow ui --backend-store-uri {self.url}\n      open: {self.table}"
+            return f"MLflow: {self.table}"
+        return f"MLflow: {command('mlflow')} ui --backend-store-uri {self.url}\n  open: {self.table}"
 
 
 def track(result: "SweepResult", spec: SweepSpec) -> Tracked:

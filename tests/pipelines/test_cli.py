@@ -5,10 +5,13 @@ import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from pipelines import cli
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,8 @@ def test_every_command_has_an_example_that_it_accepts(parser):
         assert found, f"g2d2 {' '.join(words)} --help has no example of it"
         for example in found:
             assert parser.parse_args(example[1:]).command == words[0]
+            for word in example:
+                assert not word.startswith("examples/") or (ROOT / word).exists(), f"{shlex.join(example)}: no {word}"
 
 
 def test_completion_script_completes_commands_and_options(tmp_path, capsys):

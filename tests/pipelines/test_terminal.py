@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+from pipelines.terminal import command
 
 SCRIPT = """
 import os, subprocess, sys
@@ -57,3 +60,14 @@ with without_lines("chatter"):
     assert done.stderr.startswith("a warning\nanother\n")
     assert "ValueError: told as well" in done.stderr
     assert "chatter\n" not in done.stderr
+
+
+def test_a_command_is_named_as_the_shell_at_hand_finds_it(monkeypatch, tmp_path):
+    own = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(own))
+    assert command("g2d2") == "g2d2"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command("g2d2") == str(own / "g2d2")
+    (tmp_path / "g2d2").write_text("#!/bin/sh\n")
+    (tmp_path / "g2d2").chmod(0o755)
+    assert command("g2d2") == str(own / "g2d2")  # another environment's would not see what this one made
