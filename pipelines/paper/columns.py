@@ -33,8 +33,13 @@ COLUMNS = {
     "residual": Column("residual", 0, 2, "residual"),
     "seconds": Column("seconds", -1, 2, "seconds"),
     "peak_bytes": Column("memory, GiB", -1, 2, "peak_bytes", 2.0**30),
+    "fid": Column("FID", -1, 2, "fid"),
+    "kid": Column("KID x100", -1, 2, "kid_x100", 0.01),
 }
 """What a table may show; LPIPS is VGG's."""
+
+DISTANCES = ("fid", "kid")
+"""Columns of which a cell has one value, not one per image."""
 
 TASKS = {"sr4": "SR x4", "gaussian-deblur": "Gaussian deblurring"}
 """The paper's tasks, with their headings."""

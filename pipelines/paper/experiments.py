@@ -11,7 +11,7 @@ from eval.paper import paper_results
 from operators import InputError
 from operators.validation import validate
 from pipelines.grid import Value
-from pipelines.paper.columns import COLUMNS
+from pipelines.paper.columns import COLUMNS, DISTANCES
 from pipelines.spec import SweepSpec, load_spec
 
 TABLE = "table.yaml"
@@ -69,7 +69,9 @@ class TableSpec(_Model):
     differs: str
     """How the mini differs from the paper's experiment, besides prior and data."""
     metrics: list[str]
-    """Columns of every task."""
+    """Columns of every task that have a value per image."""
+    distances: list[str] = []
+    """Further columns, of distances between all images of a cell and their truths."""
     rows: list[Row]
     """In the table's order."""
     contrasts: list[Contrast] = []
@@ -82,9 +84,22 @@ class TableSpec(_Model):
     @field_validator("metrics")
     @classmethod
     def _known_columns(cls, value: list[str]) -> list[str]:
-        if not value or set(value) - set(COLUMNS):
-            raise ValueError(f"each must be one of {', '.join(COLUMNS)}")
+        known = [name for name in COLUMNS if name not in DISTANCES]
+        if not value or set(value) - set(known):
+            raise ValueError(f"each must be one of {', '.join(known)}")
         return value
+
+    @field_validator("distances")
+    @classmethod
+    def _known_distances(cls, value: list[str]) -> list[str]:
+        if set(value) - set(DISTANCES):
+            raise ValueError(f"each must be one of {', '.join(DISTANCES)}")
+        return value
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns of a task, in order."""
+        return [*self.metrics, *self.distances]
 
     @model_validator(mode="after")
     def _labels(self) -> Self:

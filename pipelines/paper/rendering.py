@@ -43,7 +43,7 @@ def to_latex(table: PaperTable) -> str:
     """A `table` environment with the paper's kind of rules; means alone."""
     columns = _columns(table)
     tasks = table.tasks()
-    width = len(table.spec.metrics)
+    width = len(table.spec.columns)
     spans = " & ".join(rf"\multicolumn{{{width}}}{{c}}{{{_tex(_task(task))}}}" for task in tasks)
     heads = " & ".join(_tex(COLUMNS[metric].heading + _arrow(metric)) for _, metric in columns)
     body = []
@@ -81,7 +81,7 @@ def to_record(table: PaperTable) -> dict[str, Any]:
 
 
 def _columns(table: PaperTable) -> list[tuple[str, str]]:
-    return [(task, metric) for task in table.tasks() for metric in table.spec.metrics]
+    return [(task, metric) for task in table.tasks() for metric in table.spec.columns]
 
 
 def _blocks(table: PaperTable, show: Callable[[str, Interval], str]) -> Iterator[Block]:

@@ -51,7 +51,7 @@ def run_specs(specs: Iterable[SweepSpec], *, dataset: str | None = None) -> Iter
         result = run_sweep(spec)
         if not result.counts.complete:
             raise InputError(f"sweep {spec.name}: not everything is committed; the same command goes on.")
-        yield Swept(spec, result.scores, dataset or dataset_of(spec))
+        yield Swept(spec, result.scores, dataset or dataset_of(spec), result.distances)
 
 
 def dataset_of(spec: SweepSpec) -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+import pyarrow as pa
+
 from eval.paper import paper_results
 from eval.scores import CellValues, ScoreTable
 from eval.statistics import Interval, bootstrap_interval, holm, paired
@@ -25,6 +27,7 @@ class Swept:
     spec: SweepSpec
     scores: ScoreTable
     dataset: str
+    distances: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ def build_table(experiment: Experiment, sweeps: Iterable[Swept]) -> PaperTable:
     """From scored sweeps; a row that matches two cells of one task is a mistake in `table.yaml` and refused."""
     sweeps, spec = list(sweeps), experiment.table
     found: dict[tuple[str, str, str], dict[str, CellValues]] = {}
+    distances: dict[tuple[str, str, str], dict[str, Interval]] = {}
     for row in spec.rows:
         for swept in sweeps:
             for cell, task in _matching(swept, row):
@@ -116,14 +120,15 @@ def build_table(experiment: Experiment, sweeps: Iterable[Swept]) -> PaperTable:
                 if key in found:
                     raise InputError(f"table {experiment.name}: row {row.label!r} matches two cells of {task}.")
                 found[key] = values
-    ours = [_ours(key, values) for key, values in found.items()]
+                distances[key] = _distances(swept, cell, spec.distances)
+    ours = [_ours(key, values, distances[key]) for key, values in found.items()]
     theirs = printed_rows(spec)
     return PaperTable(experiment.name, spec, ours, theirs, _differences(spec, found, theirs))
 
 
 def printed_rows(spec: TableSpec) -> list[Theirs]:
     """The paper's numbers for this table, in the paper's order of data sets and tasks."""
-    names = {COLUMNS[metric].printed_as: metric for metric in spec.metrics}
+    names = {COLUMNS[metric].printed_as: metric for metric in spec.columns}
     rows = [
         Theirs(one.row, one.dataset, one.task, {names[k]: v for k, v in one.values.items() if k in names})
         for one in spec.printed
@@ -150,14 +155,27 @@ def _matching(swept: Swept, row: Row) -> Iterable[tuple[str, str]]:
             yield cell, task
 
 
-def _ours(key: tuple[str, str, str], values: dict[str, CellValues]) -> Ours:
+def _distances(swept: Swept, cell: str, names: Iterable[str]) -> dict[str, Interval]:
+    """Distances of a cell that could be computed; they have no interval."""
+    rows = [] if swept.distances is None else swept.distances.to_pylist()
+    return {
+        row["metric"]: Interval(
+            mean=COLUMNS[row["metric"]].value(row["value"]), low=None, high=None, count=row["count_images"],
+            standard_error=None, clusters=row["count_images"], excluded=0, confidence=0.95,
+        )
+        for row in rows
+        if row["cell"] == cell and row["metric"] in names and row["value"] is not None
+    }  # fmt: skip
+
+
+def _ours(key: tuple[str, str, str], values: dict[str, CellValues], distances: dict[str, Interval]) -> Ours:
     intervals = {
         metric: bootstrap_interval(COLUMNS[metric].value(1.0) * found.values, found.measurements)
         for metric, found in values.items()
         if found.finite.any()
     }
     images = max((interval.clusters for interval in intervals.values()), default=0)
-    return Ours(*key, images, intervals)
+    return Ours(*key, images, intervals | distances)
 
 
 def _differences(

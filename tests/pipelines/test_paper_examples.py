@@ -21,6 +21,7 @@ from g2d2.priors.digest import prior_digest
 from g2d2.settings import G2D2Settings, solver_settings
 from operators import InputError
 from pipelines.cells import expand_cells
+from pipelines.features import DISTANCES
 from pipelines.manifest import BuildSettings, Manifest, build_manifest
 from pipelines.paper import Swept, build_table, find_experiments, to_latex, to_markdown, to_record
 from pipelines.paper.experiments import Printed
@@ -156,7 +157,8 @@ def test_every_row_and_contrast_finds_its_cells(name, manifests):
 def test_the_paper_beside_ours_is_what_the_paper_prints(manifests):
     table = built("main", manifests)
     theirs = next(one for one in table.theirs if (one.row, one.dataset, one.task) == ("PSLD", "ffhq", "sr4"))
-    assert theirs.values == {"psnr": 27.12, "lpips_vgg": 0.282, "ssim": 0.757}
+    (fid,), (kid,) = (paper_results("ffhq", "sr4", "PSLD", metric) for metric in ("fid", "kid_x100"))
+    assert theirs.values == {"psnr": 27.12, "lpips_vgg": 0.282, "ssim": 0.757, "fid": fid.value, "kid": kid.value}
     printed = next(one.printed for one in table.differences if (one.task, one.metric) == ("sr4", "psnr"))
     (star,) = paper_results("ffhq", "sr4", "G2D2", "psnr")
     (markov,) = paper_results("ffhq", "sr4", "G2D2-Markov", "psnr")
@@ -173,6 +175,23 @@ def test_the_verdict_follows_the_sign_and_the_test(gain, said, manifests):
     assert verdicts == ({said} if said else {"no difference shown"})
     (mean,) = {round(one.interval.mean) for one in table.differences if one.metric == "psnr"}
     assert mean == gain
+
+
+def test_distances_of_whole_cells_stand_in_the_papers_units(manifests):
+    experiment = EXPERIMENTS["main"]
+    sweep = swept(experiment.full["ffhq-sr4"], manifests[256], "ffhq", lambda *_: 0)
+    rows = [
+        {"cell": cell, "metric": metric, "value": value, "count_images": 24}
+        for cell in sweep.scores.cells()
+        for metric, value in (("fid", 61.5), ("kid", 0.0123))
+    ]
+    table = build_table(experiment, [replace(sweep, distances=pa.Table.from_pylist(rows, schema=DISTANCES))])
+    text = to_markdown(table)
+    assert "FID" in text
+    assert "| 61.50 | 1.23 |" in text  # KID times 100
+    assert {one.metric for one in table.differences} == {"lpips_vgg", "psnr", "ssim"}
+    missing = build_table(experiment, [sweep])
+    assert "| - | - |" in to_markdown(missing)
 
 
 def test_memory_is_shown_in_gib(manifests):
