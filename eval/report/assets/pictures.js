@@ -5,7 +5,7 @@ function tile(row, key, name, value) {
   const frame = el("span", { class: "frame" }, source ? el("img", { src: source, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "none", text: "none" }));
   const image = frame.querySelector("img");
   image?.addEventListener("load", () => image.classList.toggle("sharp", image.naturalWidth <= 96));
-  const button = el("button", { type: "button", class: "tile", "aria-label": `${name}${value ? `, ${value}` : ""}, ${row.measurement}: enlarge the row` }, frame, el("span", { class: "name", text: name }), value ? el("span", { class: "value", text: value }) : null);
+  const button = el("button", { type: "button", class: "tile", "aria-label": `${[name, value].filter(Boolean).join(" ")}, ${row.measurement}: enlarge the row` }, frame, el("span", { class: "name", text: name }), " ", value ? el("span", { class: "value", text: value }) : null);
   return button;
 }
 

@@ -126,6 +126,26 @@ def test_controls_have_labels_and_pictures_a_name(browser):
     assert browser.run("document.documentElement.lang") == "en"
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_screen_reader_is_told_the_name_of_all_it_can_reach(browser, width):
+    browser.size(width, 900)
+    nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "combobox", "link", "image", "img", "dialog", "DisclosureTriangle"}
+    reached = [node for node in nodes if not node["ignored"] and node["role"]["value"] in roles]
+    assert {"button", "combobox", "link"} <= {node["role"]["value"] for node in reached}
+    assert [node for node in reached if not node.get("name", {}).get("value")] == []
+    browser.size(1280, 900)
+
+
+def test_a_button_can_be_called_by_what_it_shows(browser):
+    """Who steers by voice says the words on the button; its name must begin with them."""
+    named = """[...document.querySelectorAll('button[aria-label]')].map((button) => [
+        button.ariaLabel, [...button.querySelectorAll('span')].map((s) => s.textContent).filter(Boolean).join(' ')])"""
+    found = browser.run(named)
+    assert found
+    assert [name for name, seen in found if not name.startswith(seen)] == []
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser):
     browser.size(390, 844, phone=True)
     browser.wait("document.querySelector('#heat svg').getBoundingClientRect().width <= 390")
