@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eval.metrics import MetricInfo
-from eval.report.results import RESAMPLES, CellResult, Results
+from eval.report.results import CellResult, Results
 from eval.scores import CellValues
 from eval.statistics import Interval, PairedResult, bootstrap_interval, holm, paired
 from operators import InputError
@@ -128,14 +128,14 @@ def _holds_zero(results: Results, best: CellResult, rival: CellResult, metric: s
     difference = a.values - b.values
     if not np.isfinite(difference).any():
         return True
-    interval = bootstrap_interval(difference, a.measurements, resamples=RESAMPLES)
+    interval = bootstrap_interval(difference, a.measurements)
     return interval.low is None or interval.high is None or interval.low <= 0 <= interval.high
 
 
 def _duel(results: Results, task: str, metric: MetricInfo, star: CellResult, markov: CellResult) -> Duel:
     a, b = common(results.values(star, metric.name), results.values(markov, metric.name))
     try:
-        return Duel(task, metric, star, markov, paired(a, b, resamples=RESAMPLES))
+        return Duel(task, metric, star, markov, paired(a, b))
     except InputError as error:
         return Duel(task, metric, star, markov, None, str(error))
 

@@ -11,8 +11,6 @@ from eval.metrics import MetricInfo, metric_info, metric_names
 from eval.scores import CellValues, Parameter, ScoreTable
 from eval.statistics import Interval, bootstrap_interval
 
-RESAMPLES = 2000
-"""Bootstrap draws: enough for the digits a report shows, and quick for hundreds of cells."""
 COSTS = {"seconds": MetricInfo("seconds", "lower", "s", "time of one image, its share of the batch")}
 _NOT_METRICS = ("seconds", "peak_bytes")
 
@@ -73,7 +71,7 @@ class Results:
         for metric in self.metrics:
             values = self.scores.values(cell, metric.name)
             if values.finite.any():
-                means[metric.name] = bootstrap_interval(values.values, values.measurements, resamples=RESAMPLES)
+                means[metric.name] = bootstrap_interval(values.values, values.measurements)
         first = self.scores.values(cell, self.scores.metrics[0])
         return CellResult(
             id=cell,

@@ -1,7 +1,8 @@
 """The mean of a metric with its bootstrap interval, resampling measurements and not single numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from eval.statistics.clusters import Labels, as_values, cluster_totals
 from operators import InputError
 
 _DRAWS_AT_ONCE = 2**20
+_KEPT_DRAWS = 2**24
+"""Draws of four bytes each that are kept for the next mean of as many clusters."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +91,27 @@ def check_resampling(confidence: float, resamples: int) -> None:
 def _percentiles(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], confidence: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    count = len(sums)
+    mean = sums.sum() / sizes.sum()
+    spread, size = (sums - mean * sizes).astype(np.float32), sizes.astype(np.float32)
+    parts = _kept_weights if len(sums) * resamples <= _KEPT_DRAWS else _weights
+    # clusters of unlike size change the denominator from draw to draw
+    means = np.concatenate([(weights @ spread) / (weights @ size) for weights in parts(len(sums), resamples, seed)])
+    tail = (1 - confidence) / 2
+    low, high = mean + np.quantile(means.astype(np.float64), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _weights(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.float32]]:
+    """How often each cluster is drawn, a row per resample, in parts of bounded size."""
     random = np.random.default_rng(seed)
-    even = bool((sizes == sizes[0]).all())
-    means = np.empty(resamples)
     rows = max(1, _DRAWS_AT_ONCE // count)
     for start in range(0, resamples, rows):
-        part = means[start : start + rows]
-        drawn = random.integers(0, count, size=(len(part), count))
-        # clusters of unlike size change the denominator from draw to draw
-        part[:] = sums[drawn].sum(1) / (count * sizes[0] if even else sizes[drawn].sum(1))
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return float(low), float(high)
+        size = min(rows, resamples - start)
+        drawn = random.integers(0, count, size=(size, count)) + count * np.arange(size)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(np.float32)
+
+
+@lru_cache(maxsize=2)
+def _kept_weights(count: int, resamples: int, seed: int) -> list[NDArray[np.float32]]:
+    """The cells of a sweep have as many measurements each: they share their draws."""
+    return list(_weights(count, resamples, seed))

@@ -41,13 +41,15 @@ def sign_flip_p_value(
         signs = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
         at_least, at_most = _tails(signs, sums)
         return float(min(1.0, 2 * min(at_least, at_most) / len(signs)))
+    bound = 2 * _tail_bound(sums)
+    if bound < 1 / (10 * resamples + 1):  # rarer than the finest draws could show
+        return bound
     random = np.random.default_rng(seed)
     at_least, at_most = _draw_tails(sums, resamples, random)
     draws = resamples
     if min(at_least, at_most) < _FEW:  # p stays valid: what needs no second look was above it in the first
         more, less = _draw_tails(sums, 9 * resamples, random)
         at_least, at_most, draws = at_least + more, at_most + less, 10 * resamples
-    bound = 2 * _tail_bound(sums)
     return bound if bound < 1 / (draws + 1) else min(1.0, 2 * (min(at_least, at_most) + 1) / (draws + 1))
 
 

@@ -12,10 +12,8 @@ from pipelines.tracking.panels import Panels
 from pipelines.tracking.record import Record
 from pipelines.tracking.runs import COUNTED, Content
 
-CONTENT_VERSION = 1
+CONTENT_VERSION = 2
 """Raised when the same results should be logged anew."""
-RESAMPLES = 2000
-"""Bootstrap draws: enough for the digits a table of runs shows, and quick for thousands of cells."""
 
 
 def cell_content(record: Record, cell: Cell, panels: Panels) -> Content:
@@ -51,7 +49,7 @@ def cell_metrics(scores: ScoreTable, cell: str) -> dict[str, float]:
         if column.non_finite_count:
             found[f"{COUNTED}{metric}"] = float(column.non_finite_count)
         if column.finite.any():
-            interval = bootstrap_interval(column.values, column.measurements, resamples=RESAMPLES)
+            interval = bootstrap_interval(column.values, column.measurements)
             found[metric] = interval.mean
             if interval.low is not None and interval.high is not None:
                 found |= {f"{metric}_low": interval.low, f"{metric}_high": interval.high}

@@ -13,7 +13,7 @@ from eval.statistics import PairedResult, compare_grid
 from operators import InputError
 from pipelines.cells import Cell
 from pipelines.identity import fingerprint
-from pipelines.tracking.cell_run import CONTENT_VERSION, RESAMPLES
+from pipelines.tracking.cell_run import CONTENT_VERSION
 from pipelines.tracking.record import Record
 from pipelines.tracking.runs import Content
 
@@ -86,7 +86,7 @@ def comparison(record: Record) -> dict[str, bytes]:
     within, refused = ["task", *record.spec.grid.names()], []
     for metric in _judged(record):
         try:
-            for result in compare_grid(record.scores, metric, along="process", within=within, resamples=RESAMPLES):
+            for result in compare_grid(record.scores, metric, along="process", within=within):
                 table.writerow(_row(result, names))
         except InputError as error:
             refused.append(f"{metric}: {error}")
