@@ -17,14 +17,16 @@ class Attach:
     The batch travels as one row, an Arrow stream: Ray Data cuts and joins rows as it likes, but never splits one.
     """
 
-    def __init__(self, output: str, manifest: str, plan: str):
+    def __init__(self, output: str, manifest: str, plan: str, run: str = ""):
         self.output, self.manifest, self.plan = output, manifest, plan
+        self.run = run
+        """What a worker has read for another run, it reads again: the manifest may have been built anew."""
 
     def __call__(self, refs: pa.Table) -> pa.Table:
         (ref,) = refs.to_pylist()
         items = read_items(self.output, self.plan, ref["first"], ref["count"])
         places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
-        measured = _manifest(self.manifest).fetch(places)
+        measured = _manifest(self.manifest, self.run).fetch_measured(places, items["measurement_digest"].to_pylist())
         for name in measured.column_names:
             if name not in (*items.column_names, "truth"):
                 items = items.append_column(name, measured[name])
@@ -64,7 +66,7 @@ def _plan_file(output: str, plan: str) -> pq.ParquetFile:
 
 
 @lru_cache(maxsize=4)
-def _manifest(url: str) -> Manifest:
+def _manifest(url: str, run: str) -> Manifest:
     return Manifest.open(url)
 
 

@@ -37,8 +37,15 @@ class Estimate:
 def estimate(spec: SweepSpec, plan: Plan, items_left: int) -> Estimate:
     """Time per step and per iteration from two short solves; every cell counts its own steps and iterations."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    prior = load_prior(spec.prior, device=device, dtype=spec.resources.dtype)
-    rows = _ROWS if spec.resources.batch == "auto" else spec.resources.batch
+    resources = spec.resources
+    prior = load_prior(
+        spec.prior,
+        device=device,
+        dtype=resources.dtype,
+        channels_last=resources.channels_last,
+        compile_networks=resources.compile,
+    )
+    rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
     (short, long), peak = _short_solves(spec, plan, prior, rows)
     per_iteration = max(0.0, long - short) / (_STEPS * (_ITERATIONS[1] - _ITERATIONS[0]))
     per_step = max(0.0, short / _STEPS - _ITERATIONS[0] * per_iteration)

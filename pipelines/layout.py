@@ -1,6 +1,9 @@
 """Where a sweep keeps what: names of everything below its output URL, and what is committed there."""
 
 import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +12,9 @@ import pyarrow as pa
 
 from operators import InputError
 from pipelines.cells import Cell, from_table
-from pipelines.storage import Store, open_store
+from pipelines.storage import Store, open_store, readable
+
+_READ_AHEAD = 16
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,8 @@ class SweepFolder:
         """What runs here: specification, digests, versions, the current plan and scores."""
         if not self.store.exists("sweep.json"):
             raise InputError(f"sweep {self.url}: there is no sweep here; `g2d2 sweep SPEC` makes one.")
-        summary: dict[str, Any] = json.loads(self.store.read_bytes("sweep.json"))
+        with readable(self.store.url("sweep.json")):
+            summary: dict[str, Any] = json.loads(self.store.read_bytes("sweep.json"))
         return summary
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -65,7 +71,20 @@ class SweepFolder:
         return from_table(self.store.read_table(self.cells_name(plan)))
 
     def read_solved(self, shard: str, columns: list[str] | None = None) -> pa.Table:
-        return self.store.read_table(self.solved_name(shard), columns=columns)
+        name = self.solved_name(shard)
+        return self.store.read_table(name) if columns is None else self.store.read_columns(name, columns)
+
+    def read_many(self, shards: Iterable[str], read: Callable[[str], pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+        """Each shard with what `read` gives for it, in order; some are read ahead, since a store answers slowly."""
+        with ThreadPoolExecutor(_READ_AHEAD) as pool:
+            ahead: deque[tuple[str, Future[pa.Table]]] = deque()
+            for shard in shards:
+                ahead.append((shard, pool.submit(read, shard)))
+                if len(ahead) > _READ_AHEAD:
+                    name, table = ahead.popleft()
+                    yield name, table.result()
+            for name, table in ahead:
+                yield name, table.result()
 
     def _shards(self, prefix: str) -> set[str]:
         names = self.store.list(f"{prefix}/")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pipelines.identity import fingerprint, item_id, solver_seed
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest
 from pipelines.spec import SweepSpec
+from pipelines.storage import readable
 
 ITEM_SCHEMA = pa.schema(
     [
@@ -98,16 +99,50 @@ def outline(spec: SweepSpec, manifest: Manifest, prior_folder: Path) -> Outline:
     return Outline(plan, manifest.digest, digest, cells, places)
 
 
-def make_plan(spec: SweepSpec, folder: SweepFolder) -> Plan:
-    """The plan of this specification: read if it was written before, else written now, item by item."""
+def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) -> Plan:
+    """The plan of this specification: as it was written before, or written now, item by item.
+
+    It is written anew, under the next number, where another plan of this folder has solved something of it since, or
+    failed rows are to be solved again. A plan that is written never changes: somebody may be working by it.
+    """
     lines = outline(spec, Manifest.open(spec.manifest), locate_prior(spec.prior))
-    name = folder.plan_name(lines.id)
-    if not folder.store.exists(name):
-        done = _committed_items(folder)
-        folder.store.write_table(folder.cells_name(lines.id), to_table(lines.cells))
-        _write_items(folder, name, _items(spec, lines.cells, lines.places, done))
-    shards, items = read_shards(folder, lines.id)
-    return Plan(lines.id, lines.manifest_digest, lines.prior_digest, lines.cells, len(lines.places), items, shards)
+    id, solved = _newest(folder, lines.id), folder.solved_shards()
+    held = _finished(folder, solved) if id is None else _held(folder, id, solved, retry_failed)
+    if held is not None:
+        id = lines.id if id is None else _after(id)
+        folder.store.write_table(folder.cells_name(id), to_table(lines.cells))
+        _write_items(folder, folder.plan_name(id), _items(spec, lines.cells, lines.places, held, solved))
+    assert id is not None
+    shards, items = read_shards(folder, id)
+    return Plan(id, lines.manifest_digest, lines.prior_digest, lines.cells, len(lines.places), items, shards)
+
+
+def _newest(folder: SweepFolder, plan: str) -> str | None:
+    """The id under which this plan was written last."""
+    names = (name.removeprefix("plan/") for name in folder.store.list(f"plan/{plan}"))
+    written = [name.removesuffix(".parquet") for name in names if not name.endswith("-cells.parquet")]
+    return max(written, key=_number, default=None)
+
+
+def _number(plan: str) -> int:
+    return int(plan.partition(".")[2] or 1)
+
+
+def _after(plan: str) -> str:
+    return f"{plan.partition('.')[0]}.{_number(plan) + 1}"
+
+
+def _held(folder: SweepFolder, plan: str, solved: set[str], retry_failed: bool) -> dict[str, str] | None:
+    """Items that need no solving, with their shard; None where the plan as it is written says so already."""
+    own = {shard.name for shard in read_shards(folder, plan)[0]}
+    failed = _failed(folder, own & solved) if retry_failed else set()
+    elsewhere = solved - own if own - solved else set()
+    if not failed and not elsewhere:
+        return None
+    table = folder.store.read_table(folder.plan_name(plan), columns=["item", "shard"])
+    pairs = zip(table["item"].to_pylist(), table["shard"].to_pylist(), strict=True)
+    held = {item: shard for item, shard in pairs if shard in solved and (item, shard) not in failed}
+    return None if not elsewhere and len(held) == len(table) else _finished(folder, elsewhere) | held
 
 
 def read_plan(folder: SweepFolder) -> Plan:
@@ -155,7 +190,7 @@ def _place(row: dict[str, Any]) -> Place:
 
 
 def _items(
-    spec: SweepSpec, cells: list[Cell], places: list[Place], done: dict[str, str]
+    spec: SweepSpec, cells: list[Cell], places: list[Place], done: dict[str, str], taken: set[str]
 ) -> Iterator[dict[str, list[Any]]]:
     """Shards of items: rows of a shard can share a batch, and all cells of a measurement are neighbours."""
     by_task: dict[str, dict[tuple[Any, ...], list[Cell]]] = {}
@@ -168,9 +203,15 @@ def _items(
             rows = (row for place in kind for row in _rows_of(place, by_task[place.task].get(key, ()), spec.seeds))
             fresh = _divert(rows, done, committed)
             while chunk := list(islice(fresh, spec.resources.shard)):
-                yield _columns(fingerprint("shard", [row[0] for row in chunk]), chunk)
+                yield _columns(_shard_name([row[0] for row in chunk], taken), chunk)
     for name, chunk in committed.items():
         yield _columns(name, chunk)
+
+
+def _shard_name(items: list[str], taken: set[str]) -> str:
+    """The same for the same items, unless they were solved before under it and are to be solved again."""
+    names = (fingerprint("shard", items, *([again] if again else [])) for again in count())
+    return next(name for name in names if name not in taken)
 
 
 def _rows_of(place: Place, cells: Iterable[Cell], seeds: list[int]) -> Iterator[list[Any]]:
@@ -202,15 +243,21 @@ def _columns(shard: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
     return columns
 
 
-def _committed_items(folder: SweepFolder) -> dict[str, str]:
-    """Items that earlier plans of this folder have solved, with their shard; errors are tried again."""
-    done: dict[str, str] = {}
-    for shard in sorted(folder.solved_shards()):
-        table = folder.read_solved(shard, columns=["item", "error"])
-        for item, error in zip(table["item"].to_pylist(), table["error"].to_pylist(), strict=True):
-            if error is None:
-                done[item] = shard
-    return done
+def _finished(folder: SweepFolder, shards: set[str]) -> dict[str, str]:
+    """Items that these shards hold without an error, with their shard."""
+    return {item: shard for item, shard, error in _outcomes(folder, shards) if error is None}
+
+
+def _failed(folder: SweepFolder, shards: set[str]) -> set[tuple[str, str]]:
+    """Items that these shards hold with an error, and their shard."""
+    return {(item, shard) for item, shard, error in _outcomes(folder, shards) if error is not None}
+
+
+def _outcomes(folder: SweepFolder, shards: set[str]) -> Iterator[tuple[str, str, str | None]]:
+    columns = ["item", "error"]
+    for shard, table in folder.read_many(sorted(shards), lambda shard: folder.read_solved(shard, columns)):
+        for item, error in zip(*(table[name].to_pylist() for name in columns), strict=True):
+            yield item, shard, error
 
 
 def _write_items(folder: SweepFolder, name: str, shards: Iterator[dict[str, list[Any]]]) -> None:
@@ -232,13 +279,15 @@ def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
     """The shards of a plan in its order, and the number of its items."""
     shards: list[Shard] = []
     first = 0
-    file = pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(folder.plan_name(plan))))
+    name = folder.plan_name(plan)
+    with readable(folder.store.url(name)):
+        file = pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(name)))
     for batch in file.iter_batches(columns=["shard"]):
         for shard, rows in groupby(batch.column(0).to_pylist()):
-            count = len(list(rows))
+            size = len(list(rows))
             if shards and shards[-1].name == shard:
-                shards[-1] = Shard(shard, shards[-1].first, shards[-1].count + count)
+                shards[-1] = Shard(shard, shards[-1].first, shards[-1].count + size)
             else:
-                shards.append(Shard(shard, first, count))
-            first += count
+                shards.append(Shard(shard, first, size))
+            first += size
     return shards, first

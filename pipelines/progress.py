@@ -21,8 +21,8 @@ class Progress(Protocol):
 class Lines:
     """Plain lines, far enough apart to keep logs readable."""
 
-    def __init__(self, total: int, label: str):
-        self.total, self.label, self.done = total, label, 0
+    def __init__(self, total: int, label: str, before: int = 0):
+        self.total, self.label, self.before, self.done = total, label, before, before
         self.started = self.last = time.monotonic()
 
     def update(self, count: int) -> None:
@@ -30,15 +30,15 @@ class Lines:
         now = time.monotonic()
         if now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
-            left = (now - self.started) / self.done * (self.total - self.done)
+            left = (now - self.started) / (self.done - self.before) * (self.total - self.done)
             print(f"{self.label}: {self.done} of {self.total}, {left:.0f} s left", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def progress(total: int, label: str) -> Iterator[Progress]:
-    """Something with `update(count)` that tells a person on stderr how far the work is."""
+def progress(total: int, label: str, before: int = 0) -> Iterator[Progress]:
+    """Something with `update(count)` that tells a person on stderr how far the work is; `before` was done earlier."""
     if not sys.stderr.isatty():
-        yield Lines(total, label)
+        yield Lines(total, label, before)
         return
-    with tqdm(total=total, desc=label, file=sys.stderr, dynamic_ncols=True) as bar:
+    with tqdm(total=total, initial=before, desc=label, file=sys.stderr, dynamic_ncols=True) as bar:
         yield bar

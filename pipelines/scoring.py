@@ -80,7 +80,10 @@ class ShardScorer:
     def _scorable(self, records: list[dict[str, Any]]) -> list["_Row"]:
         """Solved rows with their truth and measurement; a row without them carries the reason instead of scores."""
         solved = [record for record in records if record["error"] is None]
-        table = self.manifest.fetch([(record["manifest_shard"], record["manifest_row"]) for record in solved])
+        table = self.manifest.fetch_measured(
+            [(record["manifest_shard"], record["manifest_row"]) for record in solved],
+            [record["measurement_digest"] for record in solved],
+        )
         rows = []
         for index, record in enumerate(solved):
             measured = read_row(table, index)

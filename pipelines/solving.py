@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest import build_row_operator, measurement
 from pipelines.plan import ITEM_SCHEMA
 from pipelines.spec import Kept, Resources
+from pipelines.storage import StoreError
 from pipelines.watchdog import Limit, watchdog
 
 SOLVED_SCHEMA = pa.schema(
@@ -92,7 +94,7 @@ class ShardSolver:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        resources = config.resources
+        started, resources = time.perf_counter(), config.resources
         self.config, self.folder = config, SweepFolder(config.output)
         self.prior = load(
             config.prior,
@@ -104,6 +106,7 @@ class ShardSolver:
         self.solve = load_solver(config.method)
         self.batch = None if resources.batch == "auto" else resources.batch
         self.device = f"{device_name(self.prior.device)} {socket.gethostname()}:{os.getpid()}"
+        self.news = f"{self.device}: prior {config.prior} loaded in {time.perf_counter() - started:.1f} s"
         self.worker = Worker(config.run, self.device, node, living)
         self.limit = Limit(resources.batch_timeout)
 
@@ -132,9 +135,10 @@ class ShardSolver:
         self.folder.store.write_table(self.folder.solved_name(shard), pa.Table.from_pylist(out, schema=SOLVED_SCHEMA))
         attempts.done()
         failed = sum(row["error"] is not None for row in out)
+        told, self.news = "\n".join(filter(None, [self.news, what_happened(shard, attempts)])), ""
         return {
             "shard": shard, "rows": len(out), "failed": failed, "device": self.device,
-            "seconds": time.perf_counter() - started, "told": what_happened(shard, attempts),
+            "seconds": time.perf_counter() - started, "told": told,
         }  # fmt: skip
 
     def _prepare(self, position: int, item: dict[str, Any]) -> Row:
@@ -157,6 +161,11 @@ class ShardSolver:
             batch, todo = todo[:size], todo[size:]
             try:
                 self._keep(batch, self._attempt(batch, attempts), out)
+            except StoreError:  # no row's fault: the shard is not committed, and solved when the store is back
+                raise
+            except torch.AcceleratorError:
+                traceback.print_exc()
+                os._exit(1)  # the device is of no more use to this process; a new one sees what it was working on
             except torch.OutOfMemoryError as error:
                 if size == 1:
                     out[batch[0].position]["error"] = f"out of device memory with one row: {_one_line(error)}"
@@ -206,8 +215,8 @@ class ShardSolver:
             record["pixels"] = image.flatten().numpy() if keep.floats else None
             record["trace"] = trace_bytes(result.trace, index) if keep.traces else None
 
-    def _fitting_batch(self, row: Row) -> int:
-        """Rows that fit: from the memory of one and of two rows, measured on a single short step."""
+    def _fitting_batch(self, row: Row) -> int | None:
+        """Rows that fit, from the memory of one and of two measured on a single short step; None where it failed."""
         if self.prior.device.type != "cuda":
             return _LARGEST_AUTO_BATCH
         short = row.settings.model_copy(update={"steps": 1, "iterations": 2})
@@ -215,6 +224,10 @@ class ShardSolver:
             one, two = (self._solve([row] * count, [short] * count).trace.peak_bytes for count in (1, 2))
         except torch.OutOfMemoryError:
             return 1
+        except (StoreError, torch.AcceleratorError):
+            raise
+        except Exception:  # the row is bad, which its own attempt will say
+            return None
         free, _ = torch.cuda.mem_get_info(self.prior.device)
         room = _CALIBRATION_SHARE * (free + torch.cuda.memory_reserved(self.prior.device)) - one
         return max(1, 1 + int(room / max(1, two - one)))

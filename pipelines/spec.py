@@ -105,9 +105,9 @@ class Resources(_Model):
     cpus_per_device: int | None = Field(default=None, gt=0)
     """Cores and torch threads of a CPU actor; a quarter of the cores by default."""
     batch: int | Literal["auto"] = "auto"
-    """Rows solved together; `auto` tries sizes against free device memory."""
+    """Rows solved together, at most a shard; `auto` tries sizes against free device memory."""
     shard: int = Field(default=16, gt=0)
-    """Rows committed together: what is lost when a device dies."""
+    """Rows committed together: what is lost when a device dies, and the most that are solved together."""
     batch_timeout: float | Literal["auto"] | None = "auto"
     """Seconds after which a batch counts as hung: its worker is ended and its rows are tried once more, each alone.
     `auto` allows 20 times what such work has taken on the device, and at least 900; null waits for ever."""
@@ -124,6 +124,12 @@ class Resources(_Model):
         if isinstance(value, int) and value < 1:
             raise ValueError("it must be auto or at least 1")
         return value
+
+    @model_validator(mode="after")
+    def _within_a_shard(self) -> Self:
+        if isinstance(self.batch, int) and self.batch > self.shard:
+            raise ValueError(f"batch is {self.batch} and shard {self.shard}: a batch lies within a shard; raise shard")
+        return self
 
     @field_validator("batch_timeout")
     @classmethod

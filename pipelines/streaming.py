@@ -76,7 +76,7 @@ def solve_and_score(
     plan: str, shards: list[Shard], config: SolverConfig, scorer: ShardScorer, placement: Placement
 ) -> Generator[dict[str, Any], None, None]:
     """Solve shards on all devices and score each as soon as it is committed; yields a line per scored shard."""
-    attach = Attach(config.output, scorer.manifest_url, plan)
+    attach = Attach(config.output, scorer.manifest_url, plan, config.run)
     dataset = _shard_rows(shards).map_batches(
         attach,
         batch_size=1,

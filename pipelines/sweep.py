@@ -62,13 +62,13 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
     load_solver(spec.solver.method)  # refused here rather than by every device
     folder = SweepFolder(spec.output)
-    plan = make_plan(spec, folder)
+    plan = make_plan(spec, folder, retry_failed)
     scoring = scoring_id(spec.metrics, spec.distribution)
-    folder.write_summary(_summary(spec, plan, scoring))
     solved, scored = folder.solved_shards(), folder.scored_shards(scoring)
+    _tell_of_kept(spec, folder, bool(solved))
+    folder.write_summary(_summary(spec, plan, scoring))
     if retry_failed:
-        bad = failed_shards(folder, plan, scoring)
-        solved, scored = solved - bad, scored - bad
+        scored -= failed_shards(folder, plan, scoring)  # what failed in solving has left its shard for a new one
     to_solve = [shard for shard in plan.shards if shard.name not in solved]
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
@@ -81,8 +81,8 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     """Score what is solved with the specification's metrics, and solve nothing."""
     folder = SweepFolder(spec.output)
     plan, scoring = read_plan(folder), scoring_id(spec.metrics, spec.distribution)
-    scored = set() if again else folder.scored_shards(scoring)
-    todo = [shard for shard in plan.shards if shard.name in folder.solved_shards() - scored]
+    unscored = folder.solved_shards() - (set() if again else folder.scored_shards(scoring))
+    todo = [shard for shard in plan.shards if shard.name in unscored]
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if todo:
         connect()
@@ -112,16 +112,21 @@ def _work(
     connect()
     from pipelines.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
 
-    placement, run, folder = place(spec.resources, tell), uuid.uuid4().hex, SweepFolder(spec.output)
-    config = SolverConfig(
-        spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads, run
-    )  # fmt: skip
+    run, folder, stages = uuid.uuid4().hex, SweepFolder(spec.output), []
+    if to_solve:
+        placement = place(spec.resources, tell)
+        tell(f"solving {_rows(to_solve)} images on {placement}")
+        config = SolverConfig(
+            spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads, run
+        )  # fmt: skip
+        stages.append(solve_and_score(plan, to_solve, config, scorer, placement))
+    if to_score:
+        stages.append(score_only(to_score, scorer))
     with (
-        progress(done + _rows(to_solve) + _rows(to_score), "images") as bar,
+        progress(done + _rows(to_solve) + _rows(to_score), "images", done) as bar,
         patience(folder, run, devices_now) as alive,
     ):
-        bar.update(done)
-        for lines in (score_only(to_score, scorer), solve_and_score(plan, to_solve, config, scorer, placement)):
+        for lines in stages:
             with closing(lines):
                 for line in lines:
                     alive()
@@ -129,6 +134,19 @@ def _work(
                     if line.get("told"):
                         tell(line["told"])
     forget(folder)
+
+
+def _tell_of_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
+    """What is stored beside scores decides no id: results that are there stay as they are."""
+    if not begun or not folder.store.exists("sweep.json"):
+        return
+    before, now = folder.read_summary()["specification"]["keep"], spec.keep.model_dump(mode="json")
+    added = [name for name, value in now.items() if value and value != before.get(name)]
+    if added:
+        tell(
+            f"keep.{', keep.'.join(added)}: results that are committed already were stored without it and stay so; "
+            "another output has it for all."
+        )
 
 
 def _rows(shards: list[Shard]) -> int:
@@ -157,11 +175,14 @@ def score_tables(
     """The scored shards of a plan by name, each with the plan's items alone; `columns` must hold `item`."""
     scored = folder.scored_shards(scoring)
     items = planned_items(folder, plan)
-    for shard in plan.shards:
-        if shard.name in scored:
-            table = folder.store.read_table(folder.scores_name(scoring, shard.name), columns=columns)
-            # an earlier plan may have put more into this shard than the present one takes from it
-            yield shard.name, table.filter(pc.is_in(table["item"], value_set=items.slice(shard.first, shard.count)))
+    places = {shard.name: (shard.first, shard.count) for shard in plan.shards if shard.name in scored}
+
+    def read(shard: str) -> pa.Table:
+        return folder.store.read_table(folder.scores_name(scoring, shard), columns=columns)
+
+    for shard, table in folder.read_many(places, read):
+        # an earlier plan may have put more into this shard than the present one takes from it
+        yield shard, table.filter(pc.is_in(table["item"], value_set=items.slice(*places[shard])))
 
 
 def planned_items(folder: SweepFolder, plan: Plan) -> pa.Array:

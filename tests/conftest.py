@@ -4,10 +4,11 @@ import os
 import secrets
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Ray reads these once, when it is first imported, which any test may be the first to do.
+# Ray reads its mode once, when it is imported: here, before a test changes the environment and imports it.
 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 import pytest
+import ray  # noqa: F401
 import torch
 
 torch.set_num_threads(1)

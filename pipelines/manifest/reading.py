@@ -102,12 +102,38 @@ class Manifest:
             order += [position for position, _ in rows]
         return pa.concat_tables(parts).take(np.argsort(np.asarray(order, dtype=np.int64), kind="stable"))
 
+    def fetch_measured(self, places: Sequence[Place], digests: Sequence[str]) -> pa.Table:
+        """The measurements of these digests, in this order; where they are not at their places, wherever they are.
+
+        A manifest that was built anew, in other shards or with more tasks, holds the same rows at other places.
+        """
+        if all(self._has(place) for place in places):
+            table = self.fetch(places)
+            if table["digest"].to_pylist() == [*digests]:
+                return table
+        gone = next((digest for digest in digests if digest not in self._places), None)
+        if gone is not None:
+            raise InputError(
+                f"manifest {self.url}: the measurement of digest {gone[:12]} is not in it any more; it was built anew "
+                "since the sweep was planned. Build it as it was, or sweep into another output."
+            )
+        return self.fetch([self._places[digest] for digest in digests])
+
+    @cached_property
+    def _places(self) -> dict[str, Place]:
+        rows = (row for batch in self.index(["digest"]) for row in batch.to_pylist())
+        return {row["digest"]: (row["shard"], row["row"]) for row in rows}
+
+    def _has(self, place: Place) -> bool:
+        shard, row = place
+        return 0 <= shard < len(self.summary.shards) and 0 <= row < self.summary.shards[shard].rows
+
     @cached_property
     def _filesystem(self) -> Any:
         return self.store.filesystem
 
     def _locate(self, shard: int, row: int) -> tuple[int, int]:
-        if not (0 <= shard < len(self.summary.shards) and 0 <= row < self.summary.shards[shard].rows):
+        if not self._has((shard, row)):
             raise InputError(f"place ({shard}, {row}): manifest {self.url} has no such shard and row.")
         metadata, offset = self._shard(shard).metadata, row
         for group in range(metadata.num_row_groups):

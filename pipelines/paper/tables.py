@@ -190,7 +190,7 @@ def _differences(
             if a is None or b is None:
                 continue
             for metric in spec.metrics:
-                printed = _printed_difference(theirs, contrast, task, metric)
+                printed = _printed_difference(theirs, contrast, dataset, task, metric)
                 unit = COLUMNS[metric].value(1.0)
                 result = paired(_scaled(a[metric], unit), _scaled(b[metric], unit))
                 results.append(
@@ -206,16 +206,17 @@ def _scaled(found: CellValues, unit: float) -> CellValues:
     return replace(found, values=found.values * unit)
 
 
-def _printed_difference(theirs: list[Theirs], contrast: Contrast, task: str, metric: str) -> dict[str, float]:
+def _printed_difference(
+    theirs: list[Theirs], contrast: Contrast, dataset: str, task: str, metric: str
+) -> dict[str, float]:
+    """The paper's difference on this data set; on each of its own where it did not have this one."""
+    printed = {entry.dataset for entry in theirs}
+    wanted = {dataset} & printed or printed
     a, b = contrast.printed_a or contrast.a, contrast.printed_b or contrast.b
     values = {
         (entry.row, entry.dataset): entry.values[metric]
         for entry in theirs
-        if entry.task == task and metric in entry.values
+        if entry.task == task and metric in entry.values and entry.dataset in wanted
     }
-    datasets = dict.fromkeys(dataset for _, dataset in values)
-    return {
-        dataset: values[a, dataset] - values[b, dataset]
-        for dataset in datasets
-        if (a, dataset) in values and (b, dataset) in values
-    }
+    datasets = dict.fromkeys(name for _, name in values)
+    return {name: values[a, name] - values[b, name] for name in datasets if (a, name) in values and (b, name) in values}

@@ -3,10 +3,10 @@
 import os
 
 from pipelines.storage.base import Store
-from pipelines.storage.errors import MissingObjectError, StoreError
+from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import parse_url
 
-__all__ = ["MissingObjectError", "Store", "StoreError", "open_store"]
+__all__ = ["MissingObjectError", "Store", "StoreError", "open_store", "readable"]
 
 
 def open_store(url: str | os.PathLike[str]) -> Store:

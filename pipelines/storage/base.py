@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from pipelines.storage.errors import readable
 from pipelines.storage.names import check_name
 
 Names = list[str]
@@ -63,7 +64,13 @@ class Store(ABC):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(pa.BufferReader(self.read_bytes(name)), columns=None if columns is None else [*columns])
+        content = pa.BufferReader(self.read_bytes(name))
+        with readable(self.url(name)):
+            return pq.read_table(content, columns=None if columns is None else [*columns])
+
+    def read_columns(self, name: str, columns: Sequence[str]) -> Any:
+        """A few columns of a large Parquet object; where reading is dear, only their part of it is read."""
+        return self.read_table(name, columns)
 
     def write_table(self, name: str, table: Any) -> None:
         """A pyarrow Table as one Parquet object, whole or not at all."""

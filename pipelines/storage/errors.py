@@ -1,5 +1,8 @@
 """What can go wrong with a store, each as one sentence that says what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from operators.errors import InputError
 
 
@@ -16,3 +19,19 @@ class MissingObjectError(StoreError):
 
     def __reduce__(self) -> tuple[type["MissingObjectError"], tuple[str]]:
         return type(self), (self.url,)
+
+
+@contextmanager
+def readable(url: str) -> Iterator[None]:
+    """Decoding what was read: damaged content is one sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, ValueError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise StoreError(
+            f"store {url}: it is damaged ({why}); remove it and run the command that wrote it again."
+        ) from None

@@ -6,12 +6,12 @@ neither. Tables read in parallel by Ray Data and pyarrow.dataset go through pyar
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from operators.errors import InputError
 from pipelines.storage.base import Names, Store
-from pipelines.storage.errors import MissingObjectError, StoreError
+from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import check_name, check_prefix
 from pipelines.storage.retrying import retry_seconds, retrying
 from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
@@ -50,6 +50,15 @@ class S3Store(Store):
         # one stream: splitting would first ask for the size, and lose the error's code
         data: bytes = self._ask(lambda client: client.cat_file(path, max_concurrency=1), name)
         return data
+
+    def read_columns(self, name: str, columns: Sequence[str]) -> Any:
+        import pyarrow.parquet as pq
+
+        def read(client: Any) -> Any:
+            with client.open(self.path(name), "rb", cache_type="none") as file, readable(self.url(name)):
+                return pq.read_table(file, columns=[*columns])
+
+        return self._ask(read, name)
 
     def write_bytes(self, name: str, data: bytes) -> None:
         path = self.path(name)

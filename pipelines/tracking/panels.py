@@ -15,7 +15,7 @@ from pipelines.manifest import Manifest, decode_truth, measurement
 from pipelines.tracking.record import Record
 
 _HEIGHT, _GAP = 128, 8
-_PLANNED = ["item", "shard", "measurement", "manifest_shard", "manifest_row", "cell"]
+_PLANNED = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell"]
 log = logging.getLogger(__name__)
 
 Planned = dict[str, Any]
@@ -56,13 +56,15 @@ class Panels:
     def _measured(self) -> dict[str, list[Tensor]]:
         """Truth and measurement by the measurement's id; none where the manifest is gone."""
         candidates = self._candidates.group_by("measurement", use_threads=False)
-        places = candidates.aggregate([("manifest_shard", "first"), ("manifest_row", "first")]).to_pylist()
-        if not places:
+        names = ("manifest_shard", "manifest_row", "measurement_digest")
+        found = candidates.aggregate([(name, "first") for name in names])
+        if not len(found):
             return {}
+        shards, rows, digests = (found[f"{name}_first"].to_pylist() for name in names)
         try:
             manifest = Manifest.open(self.record.spec.manifest)
-            rows = manifest.fetch([(p["manifest_shard_first"], p["manifest_row_first"]) for p in places]).to_pylist()
-            return {row["id"]: _pictures(row) for row in rows}
+            measured = manifest.fetch_measured(list(zip(shards, rows, strict=True)), digests).to_pylist()
+            return {row["id"]: _pictures(row) for row in measured}
         except InputError as error:
             log.warning("no panels are logged: %s", error)
             return {}

@@ -11,7 +11,7 @@ def run(*words):
     return cli.main([str(word) for word in words])
 
 
-def build_manifest(folder, pictures=6, seed=0):
+def build_manifest(folder, *options, pictures=6, seed=0):
     """A manifest of random pictures under one blur."""
     random = np.random.default_rng(seed)
     source = folder / "pictures"
@@ -19,7 +19,7 @@ def build_manifest(folder, pictures=6, seed=0):
     for index in range(pictures):
         Image.fromarray(random.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(source / f"p{index}.png")
     blur = ["--operator", "gaussian_blur", "--set", "kernel_size=5", "std=0.8", "--sigma", "0.05"]
-    assert run("manifest", "build", source, folder / "manifest", *blur, "--prompt", "a b") == 0
+    assert run("manifest", "build", source, folder / "manifest", *blur, "--prompt", "a b", *options) == 0
     return str(folder / "manifest")
 
 

@@ -194,6 +194,14 @@ def test_distances_of_whole_cells_stand_in_the_papers_units(manifests):
     assert "| - | - |" in to_markdown(missing)
 
 
+def test_a_full_run_is_held_against_the_papers_numbers_of_its_data_set(manifests):
+    table = built("text-conditioning", manifests, full=True)
+    assert table.differences
+    assert all(set(one.printed) <= {one.dataset} for one in table.differences)
+    small = built("text-conditioning", manifests)
+    assert any(set(one.printed) == {"imagenet", "ffhq"} for one in small.differences)
+
+
 def test_memory_is_shown_in_gib(manifests):
     table = built("memory-and-speed", manifests, lambda settings, metric: 2**31 if metric == "peak_bytes" else 0)
     assert {round(entry.values["peak_bytes"].mean, 3) for entry in table.ours} == {2.0}

@@ -106,8 +106,10 @@ def test_a_failed_row_is_planned_again_in_a_new_plan(manifest, tiny_prior, tmp_p
     assert plan.shards[0].name not in {shard.name for shard in again.shards}
 
 
-def commit(folder, shard, items, error=None):
-    rows = [{"item": item, "error": error} for item in items["item"].to_pylist()]
+def commit(folder, shard, items, error=None, failed=None):
+    """A solved shard as a device would leave it; of its items, the failed ones carry the error."""
+    names = items["item"].to_pylist()
+    rows = [{"item": item, "error": error if failed is None or item in failed else None} for item in names]
     table = pa.Table.from_pylist([dict.fromkeys(SOLVED_SCHEMA.names) | row for row in rows], schema=SOLVED_SCHEMA)
     folder.store.write_table(folder.solved_name(shard), table)
 
@@ -155,7 +157,7 @@ def test_the_items_of_a_large_grid_stream(manifest, tiny_prior, tmp_path):
     spec = spec_of(specification(manifest, tiny_prior, tmp_path / "o", resources={"shard": 16}))
     settings = planned(specification(manifest, tiny_prior, tmp_path / "o"))[0].cells[0].settings
     cells = [Cell(index, f"c{index}", f"r{index}", "t", settings) for index in range(1000)]
-    stream = _items(spec, cells, [Place(f"m{i}", f"d{i}", i, "t", 0, i, "kind") for i in range(50)], {})
+    stream = _items(spec, cells, [Place(f"m{i}", f"d{i}", i, "t", 0, i, "kind") for i in range(50)], {}, set())
     first = next(stream)
     assert len(first["item"]) == 16
     assert sum(len(shard["item"]) for shard in stream) == 50_000 - 16
@@ -165,3 +167,42 @@ def test_shards_are_read_back_as_planned(manifest, tiny_prior, tmp_path):
     plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o"))
     shards, count = read_shards(SweepFolder(str(tmp_path / "o")), plan.id)
     assert (shards, count) == (plan.shards, len(items))
+
+
+def test_failed_rows_are_planned_again_and_their_neighbours_stay(manifest, tiny_prior, tmp_path):
+    spec = spec_of(specification(manifest, tiny_prior, tmp_path / "o"))
+    folder = SweepFolder(spec.output)
+    plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o"))
+    first, second, *rest = plan.shards
+    # one row of the first shard, and all of the second
+    failed = {items["item"][first.first].as_py(), *items.slice(second.first, second.count)["item"].to_pylist()}
+    for shard in plan.shards:
+        commit(folder, shard.name, items.slice(shard.first, shard.count), "broken", failed)
+    assert make_plan(spec, folder).id == plan.id  # unasked, nothing is tried again
+    again = make_plan(spec, folder, retry_failed=True)
+    fresh = [shard for shard in again.shards if shard.name not in folder.solved_shards()]
+    table = folder.store.read_table(folder.plan_name(again.id))
+    assert sorted(table["item"].to_pylist()) == sorted(items["item"].to_pylist())
+    assert {item for shard in fresh for item in table.slice(shard.first, shard.count)["item"].to_pylist()} == failed
+    assert {shard.name for shard in rest} <= {shard.name for shard in again.shards}
+    for shard in fresh:
+        commit(folder, shard.name, table.slice(shard.first, shard.count))
+    after = make_plan(spec, folder)
+    assert after == again
+    assert after.id != plan.id
+    assert make_plan(spec, folder, retry_failed=True).id == again.id  # nothing failed any more
+
+
+def test_what_another_plan_has_solved_since_is_not_solved_again(manifest, tiny_prior, tmp_path):
+    small = specification(manifest, tiny_prior, tmp_path / "o", select={"limit": 2})
+    wide = specification(manifest, tiny_prior, tmp_path / "o")
+    before, _ = planned(wide)
+    plan, items = planned(small)
+    folder = SweepFolder(small["output"])
+    for shard in plan.shards:
+        commit(folder, shard.name, items.slice(shard.first, shard.count))
+    after, table = planned(wide)
+    held = {shard.name for shard in after.shards} & folder.solved_shards()
+    assert sum(shard.count for shard in after.shards if shard.name in held) == plan.items == 8
+    assert after.items == before.items == len(set(table["item"].to_pylist())) == 24
+    assert folder.store.exists(folder.plan_name(before.id))  # who works by it can go on

@@ -3,15 +3,17 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from operators import InputError
 from operators.validation import validate
 from pipelines.layout import SweepFolder
+from pipelines.solving import SOLVED_SCHEMA
 from pipelines.spec import SweepSpec
 from pipelines.status import read_status
 from pipelines.sweep import run_sweep, score_again
-from tests.pipelines.sweep_cases import run, specification, write_spec
+from tests.pipelines.sweep_cases import build_manifest, run, specification, write_spec
 
 pytestmark = pytest.mark.usefixtures("local_ray")
 
@@ -40,7 +42,7 @@ def test_a_sweep_commits_every_item_once(base):
     assert (status.items, status.solved, status.scored, status.failed) == (24, 24, 24, 0)
 
 
-@pytest.mark.parametrize("resources", [{"devices": 2, "batch": 3, "shard": 2}])
+@pytest.mark.parametrize("resources", [{"devices": 2, "batch": 2, "shard": 3}])
 def test_devices_batches_and_shards_change_no_value(resources, base, small_manifest, tiny_prior, tmp_path):
     other = swept(specification(small_manifest, tiny_prior, tmp_path / "o", resources=resources))
     assert psnr(other) == psnr(base)
@@ -108,6 +110,34 @@ def test_new_cells_and_seeds_are_solved_and_old_ones_kept(small_manifest, tiny_p
     assert narrower.counts.complete
     assert narrower.counts.expected == 8
     assert psnr(narrower).items() <= psnr(first).items()
+
+
+@pytest.mark.slow
+def test_a_manifest_built_anew_in_other_shards_changes_no_value(tiny_prior, tmp_path):
+    manifest = build_manifest(tmp_path)
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    first = swept(values)
+    first.folder.store.delete(first.folder.solved_name(first.plan.shards[-1].name))
+    build_manifest(tmp_path, "--rows-per-shard", "2", "--overwrite")
+    again = swept(values | {"metrics": ["psnr"]})  # solves what is missing and scores all anew
+    assert again.counts.complete
+    assert psnr(again) == psnr(first)
+
+
+@pytest.mark.slow
+def test_failed_rows_are_solved_again_when_asked(small_manifest, tiny_prior, tmp_path):
+    """A reconstruction that was not finite, as stored; the same settings give it again, and now it is whole."""
+    values = specification(small_manifest, tiny_prior, tmp_path / "o")
+    first = swept(values)
+    folder, shard = first.folder, first.plan.shards[0].name
+    rows = folder.read_solved(shard).to_pylist()
+    rows[1] |= {"error": "it failed", "image": None}
+    folder.store.write_table(folder.solved_name(shard), pa.Table.from_pylist(rows, schema=SOLVED_SCHEMA))
+    score_again(validate(SweepSpec, values, where="specification"), again=True)
+    assert swept(values).counts.failed == 1
+    again = swept(values, retry_failed=True)
+    assert (again.counts.complete, again.counts.failed) == (True, 0)
+    assert psnr(again) == psnr(first)
 
 
 def test_a_bad_row_fails_alone(small_manifest, tiny_prior, tmp_path, capsys):

@@ -184,3 +184,17 @@ def test_a_damaged_shard_is_named(manifest, tmp_path):
     shutil.rmtree(tmp_path / "manifest")
     with pytest.raises(InputError, match=r"its shard part-00000.parquet cannot be read"):
         manifest.fetch([(0, 0)])
+
+
+def test_measurements_are_found_where_they_lie_now(stored, tmp_path):
+    before = Manifest.open(stored)
+    places, wanted = [(0, 3), (1, 2), (0, 70)], before.fetch([(0, 3), (1, 2), (0, 70)])
+    digests = wanted["digest"].to_pylist()
+    source = before.summary.built["source"]
+    settings = BuildSettings(source=source, operator="identity", rows_per_shard=7)
+    after = Manifest.open(build_manifest(settings, str(tmp_path / "m")).url)
+    assert after.digest == before.digest
+    assert after.fetch_measured(places, digests).equals(wanted)
+    assert before.fetch_measured(places, digests).equals(wanted)
+    with pytest.raises(InputError, match="digest 0000 is not in it any more"):
+        after.fetch_measured(places[:1], ["0000"])

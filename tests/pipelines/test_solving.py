@@ -1,0 +1,87 @@
+"""A device's work by itself: what is a row's fault, and what is not."""
+
+import pyarrow as pa
+import pytest
+import torch
+
+from operators.validation import validate
+from pipelines.attaching import Attach
+from pipelines.layout import SweepFolder
+from pipelines.manifest import read_row
+from pipelines.plan import make_plan
+from pipelines.solving import ShardSolver, SolverConfig
+from pipelines.spec import SweepSpec
+from pipelines.storage import StoreError
+from tests.pipelines.sweep_cases import specification
+
+
+@pytest.fixture
+def work(small_manifest, tiny_prior, tmp_path):
+    """A device, its first shard and the rows of it."""
+    values = specification(small_manifest, tiny_prior, tmp_path / "o")
+    spec = validate(SweepSpec, values, where="specification")
+    plan = make_plan(spec, SweepFolder(spec.output))
+    shard = plan.shards[0]
+    refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
+    (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
+    items = pa.ipc.open_stream(stream.as_buffer()).read_all()
+    solver = ShardSolver(SolverConfig(spec.output, spec.prior, "g2d2", spec.resources, spec.keep, threads=None))
+    return solver, shard.name, [read_row(items, row) for row in range(len(items))]
+
+
+def errors(solver, shard):
+    return solver.folder.read_solved(shard, ["error"])["error"].to_pylist()
+
+
+def test_the_first_shard_says_that_the_prior_was_loaded(work):
+    solver, shard, rows = work
+    assert "prior" in solver(shard, rows)["told"]
+    assert solver(shard, rows)["told"] == ""
+    assert errors(solver, shard) == [None] * 5
+
+
+def test_a_bad_row_fails_alone_in_its_batch(work, monkeypatch):
+    solver, shard, rows = work
+    real, bad = solver.solve, rows[2]["solver_seed"]
+
+    def picky(*args, seeds, **options):
+        if bad in seeds:
+            raise RuntimeError("not this one")
+        return real(*args, seeds=seeds, **options)
+
+    monkeypatch.setattr(solver, "solve", picky)
+    line = solver(shard, rows)
+    same = [row["solver_seed"] == bad for row in rows]
+    assert line["failed"] == sum(same)
+    assert [error is not None for error in errors(solver, shard)] == same
+
+
+def test_a_store_that_is_away_is_no_rows_fault(work, monkeypatch):
+    solver, shard, rows = work
+
+    def away(*_):
+        raise StoreError("store: it is away.")
+
+    monkeypatch.setattr("pipelines.solving.Attempts.begin", away)
+    with pytest.raises(StoreError):
+        solver(shard, rows)
+    assert not solver.folder.solved_shards()
+
+
+def test_a_broken_device_ends_its_worker_instead_of_failing_every_row(work, monkeypatch):
+    solver, shard, rows = work
+    ended = []
+
+    def broken(*_, **__):
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    def end(code):
+        ended.append(code)
+        raise SystemExit(code)
+
+    monkeypatch.setattr(solver, "solve", broken)
+    monkeypatch.setattr("os._exit", end)
+    with pytest.raises(SystemExit):
+        solver(shard, rows)
+    assert ended == [1]
+    assert not solver.folder.solved_shards()
