@@ -17,8 +17,9 @@ from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord
 from pipelines.nightly.spec import NightlySpec
 from pipelines.nightly.trend import Trend, trends
 from pipelines.plan import make_plan
+from pipelines.scoring import scoring_id
 from pipelines.spec import SweepSpec
-from pipelines.sweep import SweepResult, run_sweep
+from pipelines.sweep import SweepResult, failed_shards, run_sweep
 from pipelines.tracking.server import destination
 
 FIRST = "no baseline"
@@ -65,7 +66,7 @@ def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> N
     baseline = next(reversed(folder.baselines()), None)
     accepted = None if baseline is None else folder.baseline_scores(baseline)
     earlier = next((record for record in history if record.night == night), None)
-    started, left = earlier.started if earlier else _now(), _left(sweep)
+    started, left = earlier.started if earlier else _now(), _left(sweep, retry_failed)
     result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
     record = _record(spec, sweep, night, started, result, readings)
     if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
@@ -92,9 +93,12 @@ def _refuse_other_names(spec: NightlySpec, history: list[NightRecord]) -> None:
         )
 
 
-def _left(sweep: SweepSpec) -> int:
+def _left(sweep: SweepSpec, retry_failed: bool) -> int:
+    """Work items that the sweep is about to solve."""
     folder = SweepFolder(sweep.output)
-    return items_left(folder, make_plan(sweep, folder))
+    plan = make_plan(sweep, folder)
+    again = failed_shards(folder, plan, scoring_id(sweep.metrics, sweep.distribution)) if retry_failed else ()
+    return items_left(folder, plan, again)
 
 
 def _measured(
