@@ -53,6 +53,10 @@ class NightlyFolder:
     def write_night(self, record: NightRecord, scores: pa.Table) -> None:
         """The record comes last: a night in history has its scores."""
         self.store.write_table(self.file(record.night, "scores.parquet"), scores)
+        self.write_record(record)
+
+    def write_record(self, record: NightRecord) -> None:
+        """A night's record alone, where its scores are written."""
         self.write(record.night, "night.json", _json(record))
 
     def readings(self, night: str) -> list[Reading]:

@@ -80,6 +80,7 @@ def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> N
             "baseline": baseline and baseline.number,
             "verdicts": {} if gate is None else {str(verdict): count for verdict, count in gate.counts.items()},
             "exit_code": _exit_code(record, gate),
+            "run": earlier and earlier.run,
         }
     )
     return Night(record, baseline, gate, trends(history, record, spec.nights), result, left)
