@@ -67,8 +67,10 @@ class NightlyFolder:
         return [validate(Reading, values, where=name) for values in json.loads(self.store.read_bytes(name))]
 
     def add_readings(self, night: str, new: list[Reading]) -> list[Reading]:
-        """Readings of all parts of a night, interrupted ones included."""
-        every = [*self.readings(night), *new]
+        """Readings of all parts of a night, interrupted ones included; the new ones are a turn of their own."""
+        known = self.readings(night)
+        turn = max((reading.turn + 1 for reading in known), default=0)
+        every = [*known, *(reading.model_copy(update={"turn": turn}) for reading in new)]
         self.write(night, "calibration.json", json.dumps([plain(reading) for reading in every]).encode())
         return every
 
