@@ -2,7 +2,8 @@
 
 A segment is cut where the means on both sides differ most, weighted as in CUSUM. The cut stands if shuffled nights
 seldom give one as large. That asks only that nights of one level are exchangeable, and it is slow to believe: after
-twelve steady nights a jump needs two nights to be marked. A slow drift shows as one or more cuts.
+twelve steady nights a jump is marked after its second night at an alpha of 0.05, and after its fourth at a twelfth of
+it, which is what each of twelve series has. A slow drift shows as one or more cuts.
 """
 
 from collections.abc import Sequence

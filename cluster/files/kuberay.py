@@ -14,7 +14,8 @@ _GPU = "nvidia.com/gpu"
 
 def ray_job(values: ClusterValues) -> dict[str, Any]:
     """One sweep on a cluster of its own, which ends with it."""
-    return _object(values, "RayJob", values.name, _job(values, ["g2d2", "sweep", SPECIFICATION]))
+    job = _job(values, ["g2d2", "sweep", SPECIFICATION], values.kubernetes.retries)
+    return _object(values, "RayJob", values.name, job)
 
 
 def ray_cron_job(values: ClusterValues) -> dict[str, Any]:
@@ -23,7 +24,8 @@ def ray_cron_job(values: ClusterValues) -> dict[str, Any]:
     nightly = {
         "schedule": values.kubernetes.schedule,
         "timeZone": values.kubernetes.time_zone,
-        "jobTemplate": _job(values, [*lease, "g2d2", "nightly", SPECIFICATION]),
+        # a regression ends with exit code 1: a retry would pay for a second cluster only to tell it twice
+        "jobTemplate": _job(values, [*lease, "g2d2", "nightly", SPECIFICATION], retries=0),
     }
     return _object(values, "RayCronJob", f"{values.name}-nightly", nightly)
 
@@ -33,14 +35,14 @@ def _object(values: ClusterValues, kind: str, name: str, spec: dict[str, Any]) -
     return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _job(values: ClusterValues, entrypoint: list[str]) -> dict[str, Any]:
+def _job(values: ClusterValues, entrypoint: list[str], retries: int) -> dict[str, Any]:
     settings = values.kubernetes
     return {
         "entrypoint": shlex.join(entrypoint),
         "submissionMode": "K8sJobMode",
         "submitterPodTemplate": {"spec": _submitter(values)},
         "submitterConfig": {"backoffLimit": 2},
-        "backoffLimit": settings.retries,
+        "backoffLimit": retries,
         "activeDeadlineSeconds": round(settings.deadline_hours * 3600),
         "shutdownAfterJobFinishes": True,
         "ttlSecondsAfterFinished": settings.keep_minutes * 60,

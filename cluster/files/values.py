@@ -107,7 +107,8 @@ class Kubernetes(_Model):
     deadline_hours: float = Field(default=12, gt=0, le=720)
     """A job that takes longer is ended; running it again goes on."""
     retries: int = Field(default=1, ge=0)
-    """New clusters after a failure. Each goes on where the last one ended, because results are in the bucket."""
+    """New clusters after a sweep's failure. Each goes on where the last one ended, because results are in the bucket.
+    The nightly job has none."""
     keep_minutes: int = Field(default=60, ge=0)
     """How long a finished job can be looked at."""
     schedule: str = "0 2 * * *"

@@ -4,6 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as xml
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -119,13 +120,23 @@ class GateResult:
         }
         return json.dumps(facts, indent=1, allow_nan=False)
 
-    def to_junit(self, name: str = "g2d2 compare") -> str:
-        """A case per cell and metric: regressed fails, missing and incomparable are errors, undecided is skipped."""
+    def to_junit(self, name: str = "g2d2 compare", checks: Mapping[str, str | None] | None = None) -> str:
+        """A case per cell and metric: regressed fails, missing and incomparable are errors, undecided is skipped.
+
+        `checks` are cases of their own before these: a name, and the error it has, if any.
+        """
+        checks = checks or {}
         found = Counter(_junit_outcome(judgement.verdict) for judgement in self.judgements)
-        totals = {"tests": len(self.judgements)} | {f"{kind}s": found[kind] for kind in ("failure", "error")}
+        found["error"] += sum(error is not None for error in checks.values())
+        totals = {"tests": len(checks) + len(self.judgements)}
+        totals |= {f"{kind}s": found[kind] for kind in ("failure", "error")}
         attributes = {key: str(value) for key, value in totals.items()} | {"skipped": str(found["skipped"])}
         suites = xml.Element("testsuites", attributes)
         suite = xml.SubElement(suites, "testsuite", {"name": name, **attributes})
+        for check, error in checks.items():
+            case = xml.SubElement(suite, "testcase", {"classname": "g2d2", "name": _clean(check)})
+            if error is not None:
+                xml.SubElement(case, "error", {"message": _clean(error), "type": _clean(check)})
         for judgement in self.judgements:
             case = xml.SubElement(
                 suite, "testcase", {"classname": f"g2d2.{_clean(judgement.metric)}", "name": _clean(judgement.label)}

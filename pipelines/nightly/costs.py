@@ -1,8 +1,8 @@
 """Speed and memory of a night, as ratios to its calibration, and their verdicts.
 
-A machine that is busy or another one changes seconds and calibration alike. How far the readings of a night lie apart
-bounds what its ratios can say: a loss is called one only if it is beyond the tolerance wherever between them the truth
-lies.
+A machine that is busy or another one changes seconds and calibration alike. How far the calibrations of a night lie
+apart, each taken as the median of its devices, bounds what its ratios can say: a loss is called one only if it is
+beyond the tolerance wherever between them the truth lies.
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,17 @@ def _cell_record(scores: ScoreTable, cell: str, readings: list[Reading], label: 
             levels[metric] = Level(mean=found.mean, low=found.low, high=found.high)
     seconds, peak = (_median(scores, cell, name) for name in COSTS)
     if readings and seconds is not None:
-        units = [reading.seconds for reading in readings]
+        units = _units(readings)
         levels["speed"] = Level(mean=seconds / median(units), low=seconds / max(units), high=seconds / min(units))
     if readings and peak is not None:
         levels["memory"] = Level(mean=peak / min(reading.peak_bytes for reading in readings))
     return CellRecord(cell=cell, label=label, levels=levels, seconds=seconds, peak_bytes=peak)
+
+
+def _units(readings: list[Reading]) -> list[float]:
+    """The calibration's seconds in each of its turns: one odd device of many says nothing about the others."""
+    turns = sorted({reading.turn for reading in readings})
+    return [median(reading.seconds for reading in readings if reading.turn == turn) for turn in turns]
 
 
 def _median(scores: ScoreTable, cell: str, name: str) -> float | None:

@@ -53,6 +53,10 @@ class NightlyFolder:
     def write_night(self, record: NightRecord, scores: pa.Table) -> None:
         """The record comes last: a night in history has its scores."""
         self.store.write_table(self.file(record.night, "scores.parquet"), scores)
+        self.write_record(record)
+
+    def write_record(self, record: NightRecord) -> None:
+        """A night's record alone, where its scores are written."""
         self.write(record.night, "night.json", _json(record))
 
     def readings(self, night: str) -> list[Reading]:
@@ -63,8 +67,10 @@ class NightlyFolder:
         return [validate(Reading, values, where=name) for values in json.loads(self.store.read_bytes(name))]
 
     def add_readings(self, night: str, new: list[Reading]) -> list[Reading]:
-        """Readings of all parts of a night, interrupted ones included."""
-        every = [*self.readings(night), *new]
+        """Readings of all parts of a night, interrupted ones included; the new ones are a turn of their own."""
+        known = self.readings(night)
+        turn = max((reading.turn + 1 for reading in known), default=0)
+        every = [*known, *(reading.model_copy(update={"turn": turn}) for reading in new)]
         self.write(night, "calibration.json", json.dumps([plain(reading) for reading in every]).encode())
         return every
 

@@ -1,6 +1,8 @@
 """What a night leaves behind: its record, scores, verdicts in every form, a report, its MLflow runs."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from eval.gate import GateResult
 from operators import InputError
@@ -12,31 +14,59 @@ from pipelines.nightly.spec import NightlySpec
 from pipelines.nightly.telling import markdown, verdict_json
 from pipelines.reporting import render_report
 from pipelines.tracking import track
+from pipelines.tracking.server import without_credentials
+
+Result = TypeVar("Result")
 
 
 def keep_night(spec: NightlySpec, night: Night, spec_path: str) -> tuple[Night, dict[str, str], list[str]]:
-    """The night as remembered, where its files are, and warnings: nothing here changes the verdict."""
-    folder, name, warnings = NightlyFolder(spec.output, spec.name), night.record.night, []
-    sweep = spec.sweep_spec(name)
-    if sweep.tracking.enabled:
-        try:
-            run = run_of(track(night.sweep, sweep))
-            night = replace(night, record=night.record.model_copy(update={"run": run}))
-        except InputError as error:
-            warnings.append(f"not logged: {error}")
-    contents = {"junit.xml": junit(night).encode(), "summary.md": markdown(night, spec_path).encode()}
-    try:
-        contents["report.html"] = render_report(night.sweep.folder, extra_sections=[nightly_section(night)])
-    except InputError as error:
-        warnings.append(f"no report: {error}")
-    files = {file: folder.write(name, file, content) for file, content in contents.items()}
+    """The night as remembered, where its files are, and warnings: nothing here changes the verdict.
+
+    The verdict is written first: a page or an MLflow server that fails must not cost it.
+    """
+    folder, name, warnings = NightlyFolder(spec.output, spec.name), night.record.night, list[str]()
+    contents = {"junit.xml": junit(night), "summary.md": markdown(night, spec_path)}
+    files = {file: folder.write(name, file, text.encode()) for file, text in contents.items()}
     files["verdict.json"] = folder.store.url(folder.file(name, "verdict.json"))
-    folder.write(name, "verdict.json", verdict_json(night, files).encode())
+    _write_verdict(folder, night, files)
     folder.write_night(night.record, night.sweep.scores.table)
-    folder.prune(spec.keep_nights)
+
+    sweep, page = spec.sweep_spec(name), _tried(warnings, "no report", lambda: _page(night))
+    if page is not None:
+        where = _tried(warnings, "the report was not written", lambda: folder.write(name, "report.html", page))
+        files |= {"report.html": where} if where else {}
+    if sweep.tracking.enabled:
+        run = _tried(warnings, "not logged", lambda: run_of(track(night.sweep, sweep, page)))
+        night = replace(night, record=night.record.model_copy(update={"run": run or night.record.run}))
+    _tried(warnings, "report and run are not in the record", lambda: _write_again(folder, night, files))
+    _tried(warnings, "old nights were not deleted", lambda: folder.prune(spec.keep_nights))
     return night, files, warnings
 
 
 def junit(night: Night) -> str:
-    """A case per cell and metric; none without a baseline."""
-    return (night.gate or GateResult(())).to_junit(f"g2d2 nightly {night.record.name}")
+    """A case for completeness, and with a baseline one per cell and metric."""
+    name, checks = f"g2d2 nightly {night.record.name}", {"completeness": night.lacking()}
+    return (night.gate or GateResult(())).to_junit(name, checks)
+
+
+def _page(night: Night) -> bytes:
+    return render_report(night.sweep.folder, extra_sections=[nightly_section(night)])
+
+
+def _write_verdict(folder: NightlyFolder, night: Night, files: dict[str, str]) -> None:
+    folder.write(night.record.night, "verdict.json", verdict_json(night, files).encode())
+
+
+def _write_again(folder: NightlyFolder, night: Night, files: dict[str, str]) -> None:
+    _write_verdict(folder, night, files)
+    folder.write_record(night.record)
+
+
+def _tried(warnings: list[str], lost: str, work: Callable[[], Result]) -> Result | None:
+    """The result of what a night can do without; whatever is raised becomes a warning."""
+    try:
+        return work()
+    except Exception as error:
+        said = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        warnings.append(f"{lost}: {without_credentials(' '.join(said.split()))}")
+        return None

@@ -17,11 +17,13 @@ from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord
 from pipelines.nightly.spec import NightlySpec
 from pipelines.nightly.trend import Trend, trends
 from pipelines.plan import make_plan
+from pipelines.scoring import scoring_id
 from pipelines.spec import SweepSpec
-from pipelines.sweep import SweepResult, run_sweep
+from pipelines.sweep import SweepResult, failed_shards, run_sweep
 from pipelines.tracking.server import destination
 
-FIRST = "no baseline"
+FIRST, NOT_COMPLETE, ROWS_FAILED = "no baseline", "not complete", "rows failed"
+"""Outcomes besides those of the gate."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,20 @@ class Night:
     """Work items this call solved; 0 when the night was complete already."""
 
     def headline(self) -> str:
-        """The outcome in one line."""
-        return f"{FIRST}: nothing was compared" if self.gate is None else self.gate.summary()
+        """The outcome in one line; what is not whole comes first, whatever was compared."""
+        compared = f"{FIRST}: nothing was compared" if self.gate is None else self.gate.summary()
+        lacking = self.lacking()
+        return compared if lacking is None else f"{lacking}; {compared}"
+
+    def lacking(self) -> str | None:
+        """Why the night is not whole; None where it is."""
+        counts = self.sweep.counts
+        failed = f"{counts.failed} row{'s' if counts.failed > 1 else ''} failed" if counts.failed else None
+        if counts.complete:
+            return failed
+        twice = f"{counts.duplicates} twice" if counts.duplicates else None
+        told = [f"{counts.committed} of {counts.expected} work items committed", twice, failed]
+        return f"{NOT_COMPLETE}: " + ", ".join(part for part in told if part)
 
 
 def night_today() -> str:
@@ -65,7 +79,7 @@ def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> N
     baseline = next(reversed(folder.baselines()), None)
     accepted = None if baseline is None else folder.baseline_scores(baseline)
     earlier = next((record for record in history if record.night == night), None)
-    started, left = earlier.started if earlier else _now(), _left(sweep)
+    started, left = earlier.started if earlier else _now(), _left(sweep, retry_failed)
     result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
     record = _record(spec, sweep, night, started, result, readings)
     if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
@@ -75,10 +89,11 @@ def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> N
         gate = _judged(spec, record, result.scores, baseline, accepted)
     record = record.model_copy(
         update={
-            "outcome": FIRST if gate is None else str(gate.outcome),
+            "outcome": _outcome(record, gate),
             "baseline": baseline and baseline.number,
             "verdicts": {} if gate is None else {str(verdict): count for verdict, count in gate.counts.items()},
             "exit_code": _exit_code(record, gate),
+            "run": earlier and earlier.run,
         }
     )
     return Night(record, baseline, gate, trends(history, record, spec.nights), result, left)
@@ -92,9 +107,12 @@ def _refuse_other_names(spec: NightlySpec, history: list[NightRecord]) -> None:
         )
 
 
-def _left(sweep: SweepSpec) -> int:
+def _left(sweep: SweepSpec, retry_failed: bool) -> int:
+    """Work items that the sweep is about to solve."""
     folder = SweepFolder(sweep.output)
-    return items_left(folder, make_plan(sweep, folder))
+    plan = make_plan(sweep, folder)
+    again = failed_shards(folder, plan, scoring_id(sweep.metrics, sweep.distribution)) if retry_failed else ()
+    return items_left(folder, plan, again)
 
 
 def _measured(
@@ -160,6 +178,15 @@ def _judged(
     ]
     changed = what_changed(baseline.night.facts, record.facts)
     return replace(gate, judgements=(*judgements, *costs), notes=(*notes, *([changed] if changed else [])))
+
+
+def _outcome(record: NightRecord, gate: GateResult | None) -> str:
+    """In a word or two; passed only where the exit code is 0."""
+    if not record.complete:
+        return NOT_COMPLETE
+    if record.failed and (gate is None or gate.passed):
+        return ROWS_FAILED
+    return FIRST if gate is None else str(gate.outcome)
 
 
 def _exit_code(record: NightRecord, gate: GateResult | None) -> int:

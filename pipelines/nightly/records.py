@@ -40,6 +40,8 @@ class Reading(_Record):
     seconds: float
     peak_bytes: int
     device: str
+    turn: int = 0
+    """Which of the night's calibrations it belongs to; each runs on all devices at once."""
 
 
 class NightRecord(_Record):

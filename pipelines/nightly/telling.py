@@ -30,7 +30,7 @@ def terminal(night: Night, spec_path: str) -> str:
 def markdown(night: Night, spec_path: str) -> str:
     """The same for a build server's summary or a chat."""
     parts = [f"# {_title(night)}", "", *(f"{line}\n" for line in _opening(night, spec_path))]
-    parts += [night.gate.to_markdown()] if night.gate is not None else [f"**{night.headline()}**\n"]
+    parts += [f"**{night.headline()}**", *([night.gate.to_markdown().partition("\n")[2]] if night.gate else [""])]
     table, left = trend_rows(night.trends)
     if table:
         rows = [_TREND_HEADER, ["---"] * len(_TREND_HEADER), *table]

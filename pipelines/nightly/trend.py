@@ -40,7 +40,10 @@ class Trend:
 
 
 def trends(history: list[NightRecord], tonight: NightRecord, count: int) -> list[Trend]:
-    """The last `count` nights that saw tonight's measurements and ran whole, tonight included."""
+    """The last `count` nights up to tonight that saw its measurements and ran whole, tonight included.
+
+    A night judged again later is held against what came before it, not after.
+    """
     same = [record for record in history if _comparable(record, tonight)]
     nights = [*same[-(count - 1) :], tonight]
     series = [(cell.cell, cell.label, metric) for cell in tonight.cells for metric in cell.levels]
@@ -56,6 +59,7 @@ def trends(history: list[NightRecord], tonight: NightRecord, count: int) -> list
 def _comparable(record: NightRecord, tonight: NightRecord) -> bool:
     return (
         record.night != tonight.night
+        and record.started <= tonight.started
         and record.complete
         and record.facts.get("manifest digest") == tonight.facts.get("manifest digest")
     )

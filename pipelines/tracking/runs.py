@@ -61,19 +61,22 @@ class Runs:
         """Log what the run lacks; False if it lacks nothing."""
         if run.data.tags.get(LOGGED) == content.digest:
             return False
-        run_id, step = run.info.run_id, self._revise(run, content)
+        step = self._revise(run, content)
         metrics = content.metrics()
         metrics |= {name: 0.0 for name in run.data.metrics if name.startswith(COUNTED) and name not in metrics}
         self._log(run, content, metrics, step)
-        files = content.artifacts()
+        self.attach(run, content.artifacts())
+        self._call("set_terminated", run.info.run_id, "FAILED" if content.failed else "FINISHED")
+        self._call("set_tag", run.info.run_id, LOGGED, content.digest)
+        return True
+
+    def attach(self, run: Run, files: dict[str, bytes]) -> None:
+        """Store files with a run, in the place of those of the same names."""
         if files:
             with tempfile.TemporaryDirectory() as folder:
                 for name, data in files.items():
                     Path(folder, name).write_bytes(data)
-                self._call("log_artifacts", run_id, folder)
-        self._call("set_terminated", run_id, "FAILED" if content.failed else "FINISHED")
-        self._call("set_tag", run_id, LOGGED, content.digest)
-        return True
+                self._call("log_artifacts", run.info.run_id, folder)
 
     def _revise(self, run: Run, content: Content) -> int:
         number, _, begun = run.data.tags[REVISION].partition(" ")

@@ -19,6 +19,8 @@ from pipelines.tracking.runs import Content
 
 KEY = "sweep"
 """The grid key of a parent run."""
+REPORT = "report.html"
+"""The artifact that people open."""
 _COLUMNS = (
     "metric", "a", "b", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_corrected", "effect_size",
     "pairs", "excluded",
@@ -26,8 +28,11 @@ _COLUMNS = (
 _ROUNDED = 6
 
 
-def sweep_content(record: Record, cell_digests: list[str]) -> Content:
-    """What is logged of a sweep; a param cannot change, so what an extension may change is a tag."""
+def sweep_content(record: Record, cell_digests: list[str], page: bytes | None = None) -> Content:
+    """What is logged of a sweep; a param cannot change, so what an extension may change is a tag.
+
+    `page` is its report where one is made already.
+    """
     missing = int(record.summary["items"]) - len(record.scores.table)
     failed = _failed(record)
     facts = [specification(record), record.summary["items"], record.summary["manifest_digest"], cell_digests]
@@ -41,7 +46,10 @@ def sweep_content(record: Record, cell_digests: list[str]) -> Content:
             "items": float(record.summary["items"]), "cells": float(len(record.cells)), "failed": float(failed),
             "missing": float(missing), **{f"best_{m}/{_plain(t)}": value for m, t, value, _ in best(record)},
         },
-        artifacts=lambda: {"spec.yaml": specification(record).encode()} | comparison(record) | report_page(record),
+        artifacts=lambda: {
+            "spec.yaml": specification(record).encode(), **comparison(record),
+            **(report_page(record) if page is None else {REPORT: page}),
+        },
         failed=bool(failed or missing),
     )  # fmt: skip
 
@@ -51,9 +59,10 @@ def report_page(record: Record) -> dict[str, bytes]:
     from pipelines.reporting import render_report  # it reads through this package's record
 
     try:
-        return {"report.html": render_report(record.folder)}
-    except InputError as error:
-        return {"no-report.txt": str(error).encode()}
+        return {REPORT: render_report(record.folder)}
+    except Exception as error:  # a bug in a picture must not cost the logging
+        said = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        return {"no-report.txt": said.encode()}
 
 
 def specification(record: Record) -> str:

@@ -14,7 +14,7 @@ from pipelines.tracking.panels import Panels
 from pipelines.tracking.record import Record
 from pipelines.tracking.runs import Runs
 from pipelines.tracking.server import Server, destination
-from pipelines.tracking.sweep_run import sweep_content
+from pipelines.tracking.sweep_run import REPORT, sweep_content
 from pipelines.tracking.view import TAG, saved_view, view_path
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Tracked:
         return f"MLflow: {command('mlflow')} ui --backend-store-uri {self.url}\n  open: {self.table}"
 
 
-def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
-    """Log a sweep that has just ended."""
+def track(result: "SweepResult", spec: SweepSpec, page: bytes | None = None) -> Tracked:
+    """Log a sweep that has just ended, with this page as its report where one is made already."""
     return write(
         Record(
             folder=result.folder,
@@ -53,7 +53,8 @@ def track(result: "SweepResult", spec: SweepSpec) -> Tracked:
             scores=result.scores,
             scores_url=result.scores_url,
             scoring=scoring_id(spec.metrics, spec.distribution),
-        )
+        ),
+        page,
     )
 
 
@@ -66,7 +67,7 @@ def track_folder(url: str, uri: str | None = None) -> Tracked:
     return write(record)
 
 
-def write(record: Record) -> Tracked:
+def write(record: Record, page: bytes | None = None) -> Tracked:
     """Log what is not logged yet. The parent is completed last: a complete parent has complete children."""
     place = destination(record.spec.tracking, record.folder.store.url())
     server = Server(place, record.folder.store.url())
@@ -75,14 +76,15 @@ def write(record: Record) -> Tracked:
     runs = Runs(server, experiment, record.key())
     panels = Panels(record)
     contents = [cell_content(record, cell, panels) for cell in record.scored]
-    sweep = sweep_content(record, [content.digest for content in contents])
+    sweep = sweep_content(record, [content.digest for content in contents], page)
     parent = runs.begin(sweep)
     logged = 0
     with progress(len(contents), "MLflow runs") as bar:
         for content in contents:
             logged += runs.complete(runs.begin(content, parent.info.run_id), content)
             bar.update(1)
-    runs.complete(parent, sweep)
+    if not runs.complete(parent, sweep) and page is not None:
+        runs.attach(parent, {REPORT: page})  # the same numbers, but it may judge them by others now
     run_id, view = parent.info.run_id, f"{TAG}{runs.sweep}"
     server.call(
         lambda: server.client.set_experiment_tag(experiment, view, saved_view(record, run_id, parent.info.start_time))

@@ -199,6 +199,11 @@ def test_only_one_night_runs_at_a_time():
     assert rendered("raycronjob", kubernetes__schedule="30 1 * * mon")["spec"]["schedule"] == "30 1 * * mon"
 
 
+def test_a_regression_starts_no_second_cluster():
+    assert job("rayjob", kubernetes__retries=3)["backoffLimit"] == 3
+    assert job("raycronjob", kubernetes__retries=3)["backoffLimit"] == 0
+
+
 def test_every_command_that_a_manifest_starts_exists():
     for kind in JOBS:
         words = shlex.split(job(kind)["entrypoint"])

@@ -159,3 +159,13 @@ def test_the_parent_run_is_given_the_page(sweep):
 
     artifacts = sweep_content(Record.read(sweep.url), []).artifacts()
     assert artifacts["report.html"].startswith(b"<!doctype html>")
+
+
+def test_a_page_that_breaks_does_not_cost_the_logging(sweep, monkeypatch):
+    from pipelines.tracking.record import Record
+    from pipelines.tracking.sweep_run import sweep_content
+
+    monkeypatch.setattr("pipelines.reporting.render_page", lambda *_: 1 / 0)
+    artifacts = sweep_content(Record.read(sweep.url), []).artifacts()
+    assert artifacts["no-report.txt"] == b"ZeroDivisionError: division by zero"
+    assert "spec.yaml" in artifacts

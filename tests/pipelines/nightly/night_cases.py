@@ -12,8 +12,8 @@ from tests.pipelines.sweep_cases import run
 PLANTED = "tests.pipelines.nightly.plants:solve"
 
 
-def reading(seconds, peak=100, device="cpu"):
-    return Reading(seconds=seconds, peak_bytes=peak, device=device)
+def reading(seconds, peak=100, device="cpu", turn=0):
+    return Reading(seconds=seconds, peak_bytes=peak, device=device, turn=turn)
 
 
 def level(mean, low=None, high=None):

@@ -41,11 +41,22 @@ def test_a_machine_half_as_fast_changes_no_ratio():
 
 
 def test_uneven_calibrations_widen_the_ratio():
-    found = measured([1.0], [reading(0.1, 100), reading(0.2, 400)]).levels
+    found = measured([1.0], [reading(0.1, 100), reading(0.2, 400, turn=1)]).levels
     assert (found["speed"].low, found["speed"].high) == pytest.approx((5, 10))
     assert found["memory"].mean == 3  # a worker that did other things before tells too much
     assert "speed" not in measured([math.nan], [reading(0.1)]).levels
     assert "speed" not in measured([1.0], []).levels
+
+
+def test_one_odd_device_of_many_hides_no_slowdown():
+    def calibrations(odd):
+        return [reading(odd if device == 3 else 0.1 + turn / 1000, turn=turn) for turn in (0, 1) for device in range(9)]
+
+    quick = measured([1.0], calibrations(odd=0.4)).levels["speed"]
+    slow = measured([1.5], calibrations(odd=0.02)).levels["speed"]
+    assert (quick.low, quick.high) == pytest.approx((1 / 0.101, 10))
+    assert judged(slow, quick).verdict is Verdict.REGRESSED
+    assert judged(quick, quick).verdict is Verdict.UNCHANGED
 
 
 @pytest.mark.parametrize(

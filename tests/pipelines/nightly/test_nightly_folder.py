@@ -90,8 +90,11 @@ def test_old_nights_lose_their_pictures_but_neither_history_nor_the_accepted_one
 
 def test_readings_of_an_interrupted_night_are_kept(folder):
     assert folder.readings("a") == []
-    folder.add_readings("a", [reading(0.1)])
-    assert [r.seconds for r in folder.add_readings("a", [reading(0.2)])] == [0.1, 0.2]
+    folder.add_readings("a", [reading(0.1), reading(0.3)])
+    folder.add_readings("a", [reading(0.2)])
+    every = folder.add_readings("a", [reading(0.4)])
+    assert [(r.seconds, r.turn) for r in every] == [(0.1, 0), (0.3, 0), (0.2, 1), (0.4, 2)]
+    assert folder.readings("a") == every
 
 
 def test_a_damaged_record_is_named(folder):

@@ -42,6 +42,24 @@ def test_a_night_judged_again_stands_once():
     assert found.nights == ["n00", "n01", "n02"]
 
 
+def test_a_night_of_the_past_is_held_against_what_came_before_it():
+    history = series([1.0, 2.0, 3.0, 4.0])
+    (found,) = trends(history, history[1], 30)
+    assert found.nights == ["n00", "n01"]
+
+
+def test_with_many_series_a_jump_takes_longer_to_be_marked():
+    def marked(metrics, nights):
+        jump = [23.5] * 12 + [22.0] * nights
+        *history, tonight = [
+            night(f"n{i:02d}", {f"m{k}": level(mean) for k in range(metrics)}) for i, mean in enumerate(jump)
+        ]
+        return [bool(found.changes) for found in trends(history, tonight, 30)]
+
+    assert (marked(1, 1), marked(1, 2)) == ([False], [True])
+    assert (marked(12, 3), marked(12, 4)) == ([False] * 12, [True] * 12)
+
+
 def test_a_metric_that_is_new_has_gaps():
     history = [night("a", {}), night("b", {"psnr": level(1)})]
     (found,) = trends(history, night("c", {"psnr": level(2)}), 30)
