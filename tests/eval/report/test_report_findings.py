@@ -1,5 +1,7 @@
 """What a report claims: winners, ties, verdicts, chosen pictures, the paper's numbers."""
 
+from dataclasses import replace
+
 import pyarrow.compute as pc
 import pytest
 
@@ -86,6 +88,26 @@ def test_the_papers_numbers_carry_marks_of_what_differs(report):
     assert any("32x32 instead of 256x256" in mark for mark in small.marks)
     large = tables[TASKS[1], "ffhq"]
     assert not any("other blur" in mark or "32x32" in mark for mark in large.marks)
+
+
+@pytest.mark.parametrize(
+    ("prior", "said"),
+    [
+        ("ithq", None),
+        ("microsoft/vq-diffusion-ithq", None),
+        ("cvqdiff-ffhq", "other prior (cvqdiff-ffhq)"),
+        ("priors/ithq", "other prior (priors/ithq), unless it is a copy of microsoft/vq-diffusion-ithq, which nothing"),
+    ],
+)
+def test_the_papers_own_prior_is_not_called_another_for_either_data_set(report, prior, said):
+    tables = paper_tables(report.results, replace(report.facts, prior=prior))
+    large = [one for one in tables if one.task == TASKS[1]]
+    assert {one.dataset for one in large} == {"imagenet", "ffhq"}
+    for one in large:
+        marks = [mark for mark in one.marks if "prior" in mark]
+        assert [mark.startswith(said or "") for mark in marks] == ([] if said is None else [True])
+    small = next(one for one in tables if one.task == TASKS[0])
+    assert said is None or f"other prior ({prior})" in small.marks
 
 
 def test_pareto_front_keeps_what_none_beats_in_both(results):
