@@ -7,7 +7,7 @@ from html import escape
 from eval.paper import CITATION
 from eval.report.content import Facts, Report
 from eval.report.findings import Best, Duel
-from eval.report.numbers import shown, spread
+from eval.report.numbers import p_shown, shown, spread
 from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
@@ -105,7 +105,7 @@ def _duel_row(duel: Duel) -> list[Entry]:
     numbers = (
         ["", "", "", ""]
         if result is None
-        else [shown(result.difference.mean), spread(result.difference), shown(result.p_corrected, 2), result.pairs]
+        else [shown(result.difference.mean), spread(result.difference), p_shown(result.p_corrected), result.pairs]
     )
     return [f"{duel.task} · {duel.metric.name}", duel.star.label, duel.markov.label, *numbers, duel.verdict]
 

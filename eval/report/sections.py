@@ -8,7 +8,7 @@ from html import escape
 
 from eval.report.numbers import shown
 
-_NUMERIC = re.compile(r"\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
+_NUMERIC = re.compile(r"(?:< )?\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
 Entry = str | float | int | None
 """What a table's cell may hold; None is an empty one."""
 

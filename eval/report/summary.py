@@ -5,7 +5,7 @@ from html import escape
 
 from eval.report.content import Facts, TaskFacts
 from eval.report.findings import SIGNIFICANT, Best, Duel
-from eval.report.numbers import shown, spread
+from eval.report.numbers import p_shown, shown, spread
 from eval.report.results import Results
 
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
@@ -120,7 +120,8 @@ def duel_words(duel: Duel) -> str:
         return f"{duel.metric.name} {duel.verdict}"
     gap = duel.result.difference
     number = f"{duel.metric.name} {'+' if gap.mean > 0 else ''}{shown(gap.mean)} {spread(gap)}"
-    return f"{number}, p {shown(duel.result.p_corrected, 2)}: {duel.verdict}"
+    p = p_shown(duel.result.p_corrected)
+    return f"{number}, p {p}: {duel.verdict}" if p else f"{number}: {duel.verdict}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -8,10 +8,11 @@ import pytest
 from eval.report import Results
 from eval.report.choosing import picture_rows
 from eval.report.findings import best_cells, best_duels, grid_duels
-from eval.report.numbers import shown
+from eval.report.numbers import p_shown, shown
 from eval.report.paper_rows import paper_tables
 from eval.report.plots import pareto_front
-from eval.report.summary import headline, too_few
+from eval.report.summary import duel_words, headline, too_few
+from eval.report.tables import latex, markdown, tables
 from eval.scores import ScoreTable
 from tests.eval.report.conftest import TASKS, score_table
 
@@ -131,3 +132,21 @@ def test_pareto_front_keeps_what_none_beats_in_both(results):
 )
 def test_numbers_are_written_with_the_same_digits(value, text):
     assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.00004, "< 0.001"), (0.001, "0.0010"), (0.0488, "0.049"), (0.5, "0.50"), (1.0, "1.0"), (None, "")]
+)
+def test_no_p_value_is_written_as_nothing(p, text):
+    assert p_shown(p) == text
+
+
+def test_a_small_p_value_reads_the_same_on_the_page_and_in_tables(results):
+    duel = best_duels(results)[0]
+    small = replace(duel, result=replace(duel.result, p_corrected=0.0004))
+    assert ", p < 0.001: star better" in duel_words(small)
+    one = next(one for one in tables(results) if one.name == "star-against-markov")
+    assert [row[3] for row in one.rows] == [p_shown(duel.result.p_corrected) for duel in best_duels(results)]
+    rare = replace(one, rows=[["sr4", "psnr", "star better", p_shown(0.0004), "1"]])
+    assert "& $<$ 0.001 &" in latex(rare)  # plain < is another sign in LaTeX's usual fonts
+    assert "| &lt; 0.001 |" in markdown(rare)
