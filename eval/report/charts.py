@@ -67,6 +67,8 @@ def _cell(cell: CellResult) -> dict[str, Any]:
         "label": cell.label,
         "settings": {name: _value(value) for name, value in cell.settings.items()},
         "means": {metric: _interval(mean) for metric, mean in cell.means.items()},
+        "counts": {metric: mean.count for metric, mean in cell.means.items()},
+        "ranked": {metric: finite(mean) for metric, mean in cell.ranked.items()},
         "seconds": finite(cell.seconds),
     }
 

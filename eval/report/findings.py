@@ -22,11 +22,22 @@ class Best:
     metric: MetricInfo
     cell: CellResult
     mean: Interval
+    images: int
+    """Measurements of the task; the mean may be over fewer."""
+
     rivals: int
     """Cells of the task that could have won."""
 
     tied: int
     """Those of them whose paired 95 % interval against the best holds 0."""
+
+    unranked: int
+    """Cells with too few values to have won."""
+
+    @property
+    def of_images(self) -> str:
+        """`11 of 12`, or `12` where none is missing."""
+        return str(self.images) if self.mean.clusters == self.images else f"{self.mean.clusters} of {self.images}"
 
 
 @dataclass(frozen=True)
@@ -59,23 +70,30 @@ class Duel:
 
 
 def best_of(cells: Sequence[CellResult], metric: MetricInfo) -> CellResult | None:
-    """The best mean; None where no cell has one."""
-    able = [cell for cell in cells if metric.name in cell.means]
-    choose = max if metric.direction == "higher" else min
-    return choose(able, key=lambda cell: cell.means[metric.name].mean) if able else None
+    """The best mean over the same rows; where no cell is ranked, the best of the fullest; None without any mean."""
+    name, choose = metric.name, max if metric.direction == "higher" else min
+    ranked = [cell for cell in cells if name in cell.ranked]
+    if ranked:
+        return choose(ranked, key=lambda cell: cell.ranked[name])
+    able = [cell for cell in cells if name in cell.means]
+    most = max((cell.means[name].count for cell in able), default=0)
+    fullest = [cell for cell in able if cell.means[name].count == most]
+    return choose(fullest, key=lambda cell: cell.means[name].mean) if fullest else None
 
 
 def best_cells(results: Results) -> list[Best]:
     """Per task and judged metric."""
     found = []
     for task in results.tasks:
-        cells = results.of_task(task)
+        cells, images = results.of_task(task), results.images(task)
         for metric in results.judged:
             best = best_of(cells, metric)
             if best is not None:
-                rivals = [cell for cell in cells if cell is not best and metric.name in cell.means]
+                able = [cell for cell in cells if cell is not best and metric.name in cell.means]
+                rivals = [cell for cell in able if metric.name in cell.ranked or metric.name not in best.ranked]
                 tied = sum(_holds_zero(results, best, rival, metric.name) for rival in rivals)
-                found.append(Best(task, metric, best, best.means[metric.name], len(rivals), tied))
+                mean, left = best.means[metric.name], len(cells) - 1 - len(rivals)
+                found.append(Best(task, metric, best, mean, images, len(rivals), tied, left))
     return found
 
 

@@ -9,6 +9,7 @@ from eval.report.content import Facts, Report
 from eval.report.findings import Best, Duel
 from eval.report.numbers import p_shown, shown, spread
 from eval.report.paper_rows import PaperTable, paper_tables
+from eval.report.ranking import ENOUGH
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
 
@@ -62,16 +63,23 @@ def _best(best: Sequence[Best]) -> str:
             shown(one.mean.mean),
             spread(one.mean),
             one.metric.unit,
-            one.mean.clusters,
+            one.of_images,
             f"{one.tied} of {one.rivals}",
         ]
         for one in best
     ]
     header = ["task and metric", "settings", "mean", "95 % interval", "unit", "images", "tied cells"]
-    return table(header, rows, "Best mean per task and metric") + paragraph(
+    words = paragraph(
         "Intervals resample whole images. A cell ties with the best where the 95 % interval of their paired difference "
         "holds 0. The best of many is flattered by having been chosen on these images; confirm it on others."
     )
+    left = [f"{one.unranked} of {one.task} by {one.metric.name}" for one in best if one.unranked]
+    if left:
+        words += paragraph(
+            "Cells are ranked by their means over the rows they share. Not ranked are cells with less than "
+            f"{ENOUGH:.0%} of the values of the fullest: {', '.join(left)}."
+        )
+    return table(header, rows, "Best mean per task and metric") + words
 
 
 def _processes(duels: Sequence[Duel], grid: Sequence[Duel]) -> str:

@@ -81,7 +81,8 @@ def pareto(results: Results, task: str, metric: MetricInfo) -> Figure:
         axes.scatter(
             *zip(*some, strict=True), color=tint(process), marker=MARKERS.get(process or "", "o"), label=process
         )
-    front = pareto_front([(float(cell.seconds or 0), cell.means[metric.name].mean) for cell in cells], metric)
+    full = [cell for cell in cells if metric.name in cell.ranked] or cells
+    front = pareto_front([(float(cell.seconds or 0), cell.means[metric.name].mean) for cell in full], metric)
     axes.plot(*zip(*front, strict=True), color="#888888", linewidth=1, zorder=0)
     axes.set(title=task, xlabel="seconds per image", ylabel=_named(metric))
     legend(axes)

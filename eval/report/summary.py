@@ -88,10 +88,12 @@ def _card(task: str, facts: TaskFacts | None, best: Sequence[Best], duels: Seque
 
 def _win(best: Best) -> str:
     unit = f" {best.metric.unit}" if best.metric.unit else ""
-    tied = ""
+    said = [f"{best.of_images} images"] if best.mean.clusters < best.images else []
     if best.rivals:
-        others = "no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie"
-        tied = f'<span class="tied">{others}</span>'
+        said.append("no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie")
+    if best.unranked:
+        said.append(f"{_counted(best.unranked, 'cell')} with too few values")
+    tied = f'<span class="tied">{"; ".join(said)}</span>' if said else ""
     return (
         f"<div><dt>{escape(best.metric.name)} {ARROWS[best.metric.direction]}</dt><dd><b>{shown(best.mean.mean)}</b>"
         f'{escape(unit)} <span class="interval">{spread(best.mean)}</span>'

@@ -60,10 +60,10 @@ def markdown(one: PaperReady) -> str:
 
 def _best(results: Results) -> PaperReady:
     rows = [
-        [one.task, one.metric.name, *_settings(results, one.cell.settings), _mean(one.mean)]
+        [one.task, one.metric.name, *_settings(results, one.cell.settings), one.of_images, _mean(one.mean)]
         for one in best_cells(results)
     ]
-    header = ["task", "metric", *results.axes, "mean [95 %]"]
+    header = ["task", "metric", *results.axes, "images", "mean [95 %]"]
     return PaperReady("best", "Best settings by mean, with 95 % intervals resampled by image.", header, rows)
 
 

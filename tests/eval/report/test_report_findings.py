@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -58,6 +60,42 @@ def test_an_unfinished_sweep_is_compared_on_what_both_have():
     gone = pc.and_(pc.equal(table["process"], "markov"), pc.equal(table["measurement"], "m003"))
     results = Results(ScoreTable(table.filter(pc.invert(gone))))
     assert {duel.result.pairs for duel in best_duels(results)} == {11}
+
+
+def test_a_cell_that_failed_on_hard_images_does_not_win():
+    """Without its six hardest images a poor cell has the best mean of all."""
+    table = score_table(images=12)
+    scores = ScoreTable(table)
+    easy = {}
+    for task in TASKS:
+        column = scores.values(f"{task[:3]}-star-0.01-1.0", "psnr")
+        easy[task] = set(column.measurements[np.argsort(column.values)[6:]])
+    rows = table.to_pylist()
+    for row in rows:
+        if row["cell"].endswith("star-0.01-1.0") and row["measurement"] not in easy[row["task"]]:
+            row.update(error="it failed", psnr=float("nan"), lpips_vgg=float("nan"), residual=float("nan"))
+    results = Results(ScoreTable(pa.Table.from_pylist(rows, schema=table.schema)))
+    naive = max(results.of_task(TASKS[0]), key=lambda cell: cell.means["psnr"].mean)
+    assert naive.label == "star, eta_kl=0.01, gamma=1"
+    for best in best_cells(results):
+        assert best.cell.label == "star, eta_kl=0.01, gamma=0.1"
+        assert (best.rivals, best.unranked, best.of_images) == (10, 1, "12")
+    winner = {row.task: row for row in picture_rows(results, each=1)}[TASKS[0]]
+    assert naive.id not in winner.values
+
+
+def test_one_missing_image_keeps_a_cell_in_the_race_on_what_all_share():
+    table = score_table(images=20)
+    star = pc.ends_with(table["cell"], "star-0.01-0.1")
+    gone = pc.and_(star, pc.equal(table["measurement"], "m007"))
+    results = Results(ScoreTable(table.filter(pc.invert(gone))))
+    for best in best_cells(results):
+        assert best.cell.label == "star, eta_kl=0.01, gamma=0.1"
+        assert (best.rivals, best.unranked, best.of_images) == (11, 0, "19 of 20")
+        rival = next(cell for cell in results.of_task(best.task) if cell is not best.cell)
+        column = results.values(rival, best.metric.name)
+        kept = column.values[column.measurements != "m007"]
+        assert rival.ranked[best.metric.name] == pytest.approx(kept.mean())
 
 
 def test_axes_are_those_that_vary_within_a_task(results):
