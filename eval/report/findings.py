@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eval.metrics import MetricInfo
-from eval.report.results import CellResult, Results
+from eval.report.results import CellResult, Results, worded
 from eval.scores import CellValues
 from eval.statistics import Interval, PairedResult, bootstrap_interval, holm, paired
 from operators import InputError
@@ -110,7 +110,11 @@ def best_duels(results: Results) -> list[Duel]:
 
 
 def grid_duels(results: Results) -> list[Duel]:
-    """Star against Markov wherever all other parameters of the grid agree, corrected per metric."""
+    """Star against Markov wherever all other parameters of the grid agree, corrected per metric.
+
+    These are the pairs of `eval.statistics.compare_grid`, here on the rows both have: an unfinished sweep is compared
+    too, and a pair that cannot be says why instead of taking the others along.
+    """
     duels = []
     for metric in results.judged:
         family = []
@@ -124,6 +128,19 @@ def grid_duels(results: Results) -> list[Duel]:
                     family.append(_duel(results, task, metric, pair["star"], pair["markov"]))
         duels += _corrected(family)
     return duels
+
+
+def tuned_apart(results: Results) -> list[str]:
+    """Settings outside the grid in which the processes differ: `sr4-32: learning_rate 15 for star, 20 for Markov`."""
+    outside = [name for name in results.scores.parameters if name not in ("task", "process", *results.axes)]
+    found = []
+    for task in results.tasks:
+        by_process = _by_process(results.of_task(task))
+        for name in outside if {"star", "markov"} <= by_process.keys() else ():
+            star, markov = (_setting(results, by_process[process], name) for process in ("star", "markov"))
+            if star != markov:
+                found.append(f"{task}: {name} {star} for star, {markov} for Markov")
+    return found
 
 
 def common(a: CellValues, b: CellValues) -> tuple[CellValues, CellValues]:
@@ -165,6 +182,11 @@ def _corrected(duels: list[Duel]) -> list[Duel]:
         duel if duel.result is None else replace(duel, result=replace(duel.result, p_corrected=float(next(corrected))))
         for duel in duels
     ]
+
+
+def _setting(results: Results, cells: Sequence[CellResult], name: str) -> str:
+    values = [results.scores.cell_parameters(cell.id).get(name) for cell in cells]
+    return " and ".join(dict.fromkeys("none" if value is None else worded(value) for value in values))
 
 
 def _by_process(cells: Sequence[CellResult]) -> dict[str | None, list[CellResult]]:

@@ -6,7 +6,7 @@ from html import escape
 
 from eval.paper import CITATION
 from eval.report.content import Facts, Report
-from eval.report.findings import Best, Duel
+from eval.report.findings import Best, Duel, tuned_apart
 from eval.report.numbers import p_shown, shown, spread
 from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.ranking import ENOUGH
@@ -32,7 +32,7 @@ def parts(report: Report, best: Sequence[Best], duels: Sequence[Duel], grid: Seq
     results = report.results
     yield Part("best", "Best", "The best settings", _best(best))
     if duels:
-        yield Part("processes", "Star and Markov", "Star against Markov", _processes(duels, grid))
+        yield Part("processes", "Star and Markov", "Star against Markov", _processes(duels, grid, tuned_apart(results)))
     if results.axes:
         figures = "".join(_FIGURE.format(f' id="{name}"') for name in ("heat", "marginal", "parallel"))
         yield Part("grid", "Grid", "Over the grid", _CONTROLS + figures)
@@ -82,11 +82,14 @@ def _best(best: Sequence[Best]) -> str:
     return table(header, rows, "Best mean per task and metric") + words
 
 
-def _processes(duels: Sequence[Duel], grid: Sequence[Duel]) -> str:
+def _processes(duels: Sequence[Duel], grid: Sequence[Duel], tuned: Sequence[str]) -> str:
     words = "Each process with its best settings by that metric, on the same measurements and seeds; p after Holm's "
     words += "correction. A winner needs an interval without 0 and p below 0.05."
     first = table(_DUEL_HEADER, [_duel_row(duel) for duel in duels], "Best star minus best Markov")
-    html = paragraph(words) + _FIGURE.format(' id="forest"') + first
+    html = paragraph(words)
+    if tuned:
+        html += paragraph(f"Outside the grid each process has the settings tuned for it. {'; '.join(tuned)}.")
+    html += _FIGURE.format(' id="forest"') + first
     same = {(duel.star.id, duel.markov.id, duel.metric.name) for duel in duels}
     others = [duel for duel in grid if (duel.star.id, duel.markov.id, duel.metric.name) not in same]
     if others:
@@ -125,7 +128,7 @@ def _won(grid: Sequence[Duel]) -> str:
         star, markov = (sum(duel.winner == name for duel in family) for name in ("star", "markov"))
         lines.append([f"{task} · {metric}", star, markov, len(family) - star - markov])
     header = ["task and metric", "star better", "Markov better", "no difference shown"]
-    return table(header, lines, "Points of the grid at which all other settings agree")
+    return table(header, lines, "Points of the grid at which all varied parameters agree")
 
 
 def _pictures(report: Report) -> str:

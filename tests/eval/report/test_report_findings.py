@@ -7,15 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from eval.report import Results
+from eval.report import Facts, Report, Results, render_page
 from eval.report.choosing import picture_rows
-from eval.report.findings import best_cells, best_duels, grid_duels
+from eval.report.findings import best_cells, best_duels, grid_duels, tuned_apart
 from eval.report.numbers import p_shown, shown
 from eval.report.paper_rows import paper_tables
 from eval.report.plots import pareto_front
 from eval.report.summary import duel_words, headline, too_few
 from eval.report.tables import latex, markdown, tables
-from eval.scores import ScoreTable
+from eval.scores import ScoreTable, score_schema
+from eval.statistics import compare_grid
 from tests.eval.report.conftest import TASKS, score_table
 
 
@@ -53,6 +54,32 @@ def test_grid_duels_pair_equal_settings(results):
     assert len(duels) == 2 * 2 * 6
     for duel in duels:
         assert duel.star.settings | {"process": ""} == duel.markov.settings | {"process": ""}
+
+
+def test_grid_duels_are_the_comparisons_that_statistics_makes(results):
+    """The terminal and MLflow show `compare_grid`; on a complete table the page must say the same."""
+    duels = {(duel.metric.name, duel.result.a, duel.result.b): duel.result for duel in grid_duels(results)}
+    within = ["task", *results.axes]
+    for metric in ("psnr", "lpips_vgg"):
+        expected = compare_grid(results.scores, metric, along="process", within=within)
+        assert [duels.pop((metric, one.a, one.b)) for one in expected] == expected
+    assert duels == {}
+
+
+def test_settings_tuned_for_a_process_are_named():
+    """They are no parameters of the grid, and the cells at one point of it differ in them."""
+    table = score_table()
+    rates = [15.0 if row["process"] == "star" and row["task"] == TASKS[0] else 20.0 for row in table.to_pylist()]
+    kinds = {name: table.schema.field(name).type for name in ("task", "process", "eta_kl", "gamma")}
+    schema = score_schema(["psnr", "lpips_vgg", "residual", "seconds"], {**kinds, "learning_rate": pa.float64()})
+    tuned = table.append_column("learning_rate", pa.array(rates)).select(schema.names).cast(schema)
+    results = Results(ScoreTable(tuned), axes=["process", "eta_kl", "gamma"])
+    assert len(grid_duels(results)) == 2 * 2 * 6
+    assert tuned_apart(results) == ["sr4-32: learning_rate 15 for star, 20 for Markov"]
+    page = render_page(Report(Facts("tuned", "out", "p", 288, 288, 0, "", {}), results)).decode()
+    assert "learning_rate 15 for star, 20 for Markov" in page
+    assert "all varied parameters agree" in page
+    assert "all other settings agree" not in page
 
 
 def test_an_unfinished_sweep_is_compared_on_what_both_have():
