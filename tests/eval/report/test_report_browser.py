@@ -78,6 +78,21 @@ def test_the_best_tile_is_the_best_cell(browser):
     assert told.endswith("star, eta_kl=0.01, gamma=0.1")
 
 
+def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
+    """The residual is 1.1 at gamma 0.1 and 2 at gamma 1: the largest is as little best as the smallest."""
+    browser.choose("grid-how", "best")
+    browser.choose("grid-metric", "residual")
+    browser.choose("grid-y", "process")
+    assert "mean over gamma" in browser.run("document.querySelector('#heat figcaption').textContent")
+    assert "mean over gamma" in browser.run("document.querySelector('#marginal figcaption').textContent")
+    shown = browser.run("[...document.querySelectorAll('#heat .value')].map((node) => node.textContent)")
+    assert set(shown) == {"1.550"}
+    assert browser.run("document.getElementById('grid-how').disabled") is True
+    browser.choose("grid-metric", "psnr")
+    assert browser.run("document.getElementById('grid-how').value") == "best"
+    browser.choose("grid-y", "gamma")
+
+
 def test_pictures_follow_their_controls_and_enlarge_by_keyboard(browser):
     assert count(browser, "#pictures .row") == 3
     browser.choose("pictures-kind", "worst")
