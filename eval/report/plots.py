@@ -88,11 +88,10 @@ def parallel(results: Results, task: str, metric: MetricInfo) -> Figure:
     for column, (name, values) in enumerate(places.items()):
         axes.axvline(column, color="#888888", linewidth=1, zorder=0)
         for value, height in zip(values, heights[name], strict=True):
-            axes.annotate(worded(value), (column, height), (4, 0), textcoords="offset points", fontsize=7, va="center")
+            _tick(axes, worded(value), column, height)
     axes.axvline(len(places), color="#888888", linewidth=1, zorder=0)
     for mean, height in ((means.min(), 0.0), (means.max(), 1.0)) if np.ptp(means) else ((means[0], 0.0),):
-        place = (len(places), height)
-        axes.annotate(shown(float(mean)), place, (4, 0), textcoords="offset points", fontsize=7, va="center")
+        _tick(axes, shown(float(mean)), len(places), height)
     axes.set_xticks(range(len(places) + 1), [*places, _named(metric)])
     axes.set(title=task, yticks=[], xlim=(-0.1, len(places) + 0.4))
     axes.spines[:].set_visible(False)
@@ -178,6 +177,12 @@ def titled(results: Results, task: str, metric: MetricInfo, apart: Sequence[str]
     """`sr4-32: best over gamma`, for the parameters that a figure does not tell apart."""
     rest = [name for name in results.axes if name not in apart]
     return f"{task}: {'mean' if metric.direction == 'none' else 'best'} over {', '.join(rest)}" if rest else task
+
+
+def _tick(axes: Axes, text: str, x: float, y: float) -> None:
+    """Beside its axis, legible on top of lines."""
+    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}
+    axes.annotate(text, (x, y), (5, 0), textcoords="offset points", fontsize=7, va="center", bbox=ground)
 
 
 def tint(process: str | None) -> str:

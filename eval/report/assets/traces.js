@@ -30,11 +30,12 @@ function drawRemasked(figure, state) {
     x: "step (T first)", y: "re-masked tokens", series, reference: null });
 }
 function drawSamples(figure, state) {
-  const lines = tracesOf(state).filter((trace) => trace.samples.length).map((trace) => {
+  const lines = tracesOf(state).filter((trace) => trace.samples.length || trace.samples_kept).map((trace) => {
     const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
     const strip = el("div", { class: "tiles strip" }, ...trace.samples.map(([t, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, `t = ${t}`, "").childNodes])));
     zoomTogether(strip);
-    return el("div", {}, el("h4", { text: `${trace.of.label}: ${trace.measurement}` }), strip);
+    const left = trace.samples_kept > trace.samples.length ? `, ${trace.samples.length} of ${trace.samples_kept} levels; the others are left out to bound the size of this page` : "";
+    return el("div", {}, el("h4", { text: `${trace.of.label}: ${trace.measurement}${left}` }), strip);
   });
   figure.hidden = !lines.length;
   figure.replaceChildren(el("figcaption", { text: "What the prior alone guesses from z_t, as t falls" }), ...lines);

@@ -51,6 +51,7 @@ def test_every_chart_is_drawn_with_a_table_beside_it(browser):
     assert count(browser, "#forest .point") == 4
     assert count(browser, "#more-1 figure[data-lines] .point") == 2
     assert count(browser, "#samples img") == 4
+    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#samples h4').textContent")
 
 
 def test_the_heat_map_follows_its_controls(browser):
