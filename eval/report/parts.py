@@ -77,7 +77,7 @@ def _best(best: Sequence[Best]) -> str:
     if left:
         words += paragraph(
             "Cells are ranked by their means over the rows they share. Not ranked are cells with less than "
-            f"{ENOUGH:.0%} of the values of the fullest: {', '.join(left)}."
+            f"{100 * ENOUGH:g} % of the values of the fullest: {', '.join(left)}."
         )
     return table(header, rows, "Best mean per task and metric") + words
 
