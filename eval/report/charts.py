@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-import numpy as np
-
 from eval.report.choosing import chosen_cells
 from eval.report.content import Report, TraceCurves
 from eval.report.findings import Duel
 from eval.report.numbers import finite
+from eval.report.residuals import expected_stray, residual_quantiles
 from eval.report.results import CellResult, Results, worded
 from eval.report.thumbnails import data_uri
 from eval.scores import Parameter
@@ -16,7 +15,6 @@ from eval.statistics import Interval
 
 CURVE_POINTS = 1000
 """A loss curve keeps at most so many of its points, evenly spread."""
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def chart_values(report: Report, duels: list[Duel]) -> dict[str, Any]:
@@ -29,10 +27,12 @@ def chart_values(report: Report, duels: list[Duel]) -> dict[str, Any]:
         "cells": [_cell(cell) for cell in results.cells],
         "duels": [_duel(duel) for duel in duels],
         "chosen": {task: [cell.id for cell in chosen_cells(results, task)] for task in results.tasks},
-        "residuals": _residuals(results),
-        "expected": {  # the norm of m normal numbers strays by about 1 / sqrt(2 m) of itself
-            task: (2 * facts.entries) ** -0.5 for task, facts in report.facts.tasks.items() if facts.entries
+        "residuals": {
+            cell.id: [finite(value) for value in quantiles]
+            for task in results.tasks
+            for cell, quantiles in residual_quantiles(results, task)
         },
+        "expected": {task: stray for task, facts in report.facts.tasks.items() if (stray := expected_stray(facts))},
         "rows": [vars(row) | {"values": {k: finite(v) for k, v in row.values.items()}} for row in pictures.rows],
         "images": {key: data_uri(content) for key, content in pictures.images.items()},
         "traces": [_trace(curves) for curves in report.traces],
@@ -67,6 +67,8 @@ def _cell(cell: CellResult) -> dict[str, Any]:
         "label": cell.label,
         "settings": {name: _value(value) for name, value in cell.settings.items()},
         "means": {metric: _interval(mean) for metric, mean in cell.means.items()},
+        "counts": {metric: mean.count for metric, mean in cell.means.items()},
+        "ranked": {metric: finite(mean) for metric, mean in cell.ranked.items()},
         "seconds": finite(cell.seconds),
     }
 
@@ -81,19 +83,6 @@ def _duel(duel: Duel) -> dict[str, Any]:
         "task": duel.task, "metric": duel.metric.name, "direction": duel.metric.direction, "mean": mean, "low": low,
         "high": high, "winner": duel.winner, "verdict": duel.verdict,
     }  # fmt: skip
-
-
-def _residuals(results: Results) -> dict[str, list[float | None]]:
-    if "residual" not in results.scores.metrics:
-        return {}
-    found = {}
-    for task in results.tasks:
-        for cell in chosen_cells(results, task):
-            column = results.values(cell, "residual")
-            if column.finite.any():
-                quantiles = np.quantile(column.values[column.finite], _QUANTILES)
-                found[cell.id] = [finite(float(value)) for value in quantiles]
-    return found
 
 
 def _trace(curves: TraceCurves) -> dict[str, Any]:

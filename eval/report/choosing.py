@@ -14,14 +14,18 @@ CELLS_SHOWN = 6
 
 
 def chosen_cells(results: Results, task: str, also: Sequence[str] = ()) -> list[CellResult]:
-    """The best of each process for every judged metric, then those asked for by id, at most `CELLS_SHOWN`."""
+    """The best of each process for every judged metric, and those asked for by id, at most `CELLS_SHOWN`.
+
+    Without a judged metric nothing is best, and the first of each process stands for it.
+    """
     cells = results.of_task(task)
     picked: dict[str, CellResult] = {cell.id: cell for cell in cells if cell.id in also}
-    for metric in results.judged or results.metrics:
-        for process in dict.fromkeys(cell.process for cell in cells):
-            best = best_of([cell for cell in cells if cell.process == process], metric)
-            if best is not None:
-                picked.setdefault(best.id, best)
+    processes = dict.fromkeys(cell.process for cell in cells)
+    groups = [[cell for cell in cells if cell.process == process] for process in processes]
+    best = [best_of(group, metric) for metric in results.judged for group in groups]
+    for one in best if results.judged else [group[0] for group in groups]:
+        if one is not None:
+            picked.setdefault(one.id, one)
     shown = list(picked.values())[: max(CELLS_SHOWN, len(also))]
     return sorted(shown, key=lambda cell: cell.process != "star")
 

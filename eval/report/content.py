@@ -102,6 +102,8 @@ class TraceCurves:
     """Step t and the key of the prior's own guess among the pictures, of `measurement`."""
 
     measurement: str = ""
+    samples_kept: int = 0
+    """Levels of t at which the sweep kept a guess; those that are not among `samples` were left out."""
 
 
 @dataclass(frozen=True)

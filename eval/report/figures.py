@@ -1,17 +1,19 @@
 """Figures for papers, drawn by Matplotlib and written as PNG and PDF."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from eval.report.content import PictureRow, Report
+from eval.report.content import PictureRow, Report, TraceCurves
 from eval.report.findings import best_duels
 from eval.report.numbers import shown
-from eval.report.plots import bare, differences, heat_map, legend, marginal, pareto, tint
+from eval.report.plots import MARKERS, bare, differences, heat_map, legend, marginal, parallel, pareto, tint
+from eval.report.residuals import expected_stray, residual_quantiles
 from eval.report.results import CellResult, Results
 
 
@@ -19,18 +21,28 @@ def figures(report: Report) -> Iterator[tuple[str, Figure]]:
     """Names and figures of all a report has to show."""
     results = report.results
     for task, metric in product(results.tasks, results.metrics):
+        cells = [cell for cell in results.of_task(task) if metric.name in cell.means]
+        if not cells:
+            continue
         for x, y in _axis_pairs(results):
             yield f"heat-{task}-{metric.name}-{x}-{y}", heat_map(results, task, metric, x, y)
         for axis in (name for name in results.axes if name != "process"):
             yield f"marginal-{task}-{metric.name}-{axis}", marginal(results, task, metric, axis)
-        if metric.direction != "none" and any(cell.seconds is not None for cell in results.of_task(task)):
+        if len(results.axes) > 2:
+            yield f"parallel-{task}-{metric.name}", parallel(results, task, metric)
+        if metric.direction != "none" and any(cell.seconds is not None for cell in cells):
             yield f"pareto-{task}-{metric.name}", pareto(results, task, metric)
     if any(duel.result for duel in best_duels(results)):
         yield "star-against-markov", differences(results)
     for task in results.tasks:
+        if residual_quantiles(results, task):
+            yield f"residual-{task}", residuals(report, task)
         curves = [one for one in report.traces if _cell(results, one.cell).task == task]
         if curves:
             yield f"traces-{task}", traces(report, task)
+        sampled = [one for one in curves if one.samples]
+        if sampled:
+            yield f"prior-samples-{task}", prior_samples(report, sampled)
         rows = [row for row in report.pictures.rows if row.task == task and row.metric == results.judged[0].name]
         if rows:
             yield f"pictures-{task}-{results.judged[0].name}", pictures(report, rows[:6])
@@ -63,6 +75,41 @@ def traces(report: Report, task: str) -> Figure:
     return figure
 
 
+def residuals(report: Report, task: str) -> Figure:
+    """Median, middle half and 90 % of the images of the chosen cells; the band is where 95 % of truths lie."""
+    found = residual_quantiles(report.results, task)
+    figure = Figure(figsize=(5.2, 1.2 + 0.42 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    stray = expected_stray(report.facts.tasks.get(task))
+    if stray is not None:
+        axes.axvspan(1 - 2 * stray, 1 + 2 * stray, color="#888888", alpha=0.18, linewidth=0)
+    axes.axvline(1, color="#888888", linestyle="--", linewidth=1)
+    for line, (cell, (p5, p25, p50, p75, p95)) in enumerate(found):
+        colour = tint(cell.process)
+        axes.plot([p5, p95], [line, line], color=colour, linewidth=1)
+        axes.plot([p25, p75], [line, line], color=colour, linewidth=5, alpha=0.5, solid_capstyle="butt")
+        axes.plot([p50], [line], MARKERS.get(cell.process or "", "o"), color=colour, markersize=5)
+    axes.set_yticks(range(len(found)), [cell.label for cell, _ in found], fontsize=7)
+    axes.set(title=task, xlabel="residual; 1 is what the noise alone gives", ylim=(len(found) - 0.4, -0.6))
+    bare(axes)
+    return figure
+
+
+def prior_samples(report: Report, curves: Sequence[TraceCurves]) -> Figure:
+    """What the prior alone guesses from z_t, one cell per line, as t falls."""
+    columns = max(len(one.samples) for one in curves)
+    figure = Figure(figsize=(0.9 * columns + 0.9, 1.15 * len(curves) + 0.2), layout="constrained")
+    for line, one in zip(figure.subplots(len(curves), columns, squeeze=False), curves, strict=True):
+        for axes in line[len(one.samples) :]:
+            axes.set_axis_off()
+        for axes, (level, key) in zip(line, one.samples, strict=False):
+            _show(axes, report.pictures.images.get(key))
+            axes.set_title(f"t = {level}", fontsize=6)
+        label = _cell(report.results, one.cell).label
+        line[0].set_ylabel(label.replace(", ", "\n"), fontsize=6)
+    return figure
+
+
 def pictures(report: Report, rows: list[PictureRow]) -> Figure:
     """Truth, measurement and reconstructions, one measurement per line."""
     columns = ["truth", "y", *rows[0].values]
@@ -70,16 +117,20 @@ def pictures(report: Report, rows: list[PictureRow]) -> Figure:
     for line, row in zip(figure.subplots(len(rows), len(columns), squeeze=False), rows, strict=True):
         for axes, column in zip(line, columns, strict=True):
             key = f"{column}/{row.measurement}" + ("" if column in ("truth", "y") else f"/{row.seed}")
-            axes.set(xticks=[], yticks=[])
-            if key in report.pictures.images:
-                with Image.open(io.BytesIO(report.pictures.images[key])) as picture:
-                    axes.imshow(np.asarray(picture.convert("RGB")), interpolation="nearest")
+            _show(axes, report.pictures.images.get(key))
             words = column if column in ("truth", "y") else _cell(report.results, column).label.replace(", ", "\n")
             value = row.values.get(column)
             axes.set_title(words if row is rows[0] else "", fontsize=6)
             axes.set_xlabel("" if value is None else shown(value), fontsize=6)
         line[0].set_ylabel(row.kind, fontsize=7)
     return figure
+
+
+def _show(axes: Axes, content: bytes | None) -> None:
+    axes.set(xticks=[], yticks=[])
+    if content is not None:
+        with Image.open(io.BytesIO(content)) as picture:
+            axes.imshow(np.asarray(picture.convert("RGB")), interpolation="nearest")
 
 
 def _axis_pairs(results: Results) -> list[tuple[str, str]]:

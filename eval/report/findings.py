@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eval.metrics import MetricInfo
-from eval.report.results import CellResult, Results
+from eval.report.results import CellResult, Results, worded
 from eval.scores import CellValues
 from eval.statistics import Interval, PairedResult, bootstrap_interval, holm, paired
 from operators import InputError
@@ -22,11 +22,22 @@ class Best:
     metric: MetricInfo
     cell: CellResult
     mean: Interval
+    images: int
+    """Measurements of the task; the mean may be over fewer."""
+
     rivals: int
     """Cells of the task that could have won."""
 
     tied: int
     """Those of them whose paired 95 % interval against the best holds 0."""
+
+    unranked: int
+    """Cells with too few values to have won."""
+
+    @property
+    def of_images(self) -> str:
+        """`11 of 12`, or `12` where none is missing."""
+        return str(self.images) if self.mean.clusters == self.images else f"{self.mean.clusters} of {self.images}"
 
 
 @dataclass(frozen=True)
@@ -59,23 +70,30 @@ class Duel:
 
 
 def best_of(cells: Sequence[CellResult], metric: MetricInfo) -> CellResult | None:
-    """The best mean; None where no cell has one."""
-    able = [cell for cell in cells if metric.name in cell.means]
-    choose = max if metric.direction == "higher" else min
-    return choose(able, key=lambda cell: cell.means[metric.name].mean) if able else None
+    """The best mean over the same rows; where no cell is ranked, the best of the fullest; None without any mean."""
+    name, choose = metric.name, max if metric.direction == "higher" else min
+    ranked = [cell for cell in cells if name in cell.ranked]
+    if ranked:
+        return choose(ranked, key=lambda cell: cell.ranked[name])
+    able = [cell for cell in cells if name in cell.means]
+    most = max((cell.means[name].count for cell in able), default=0)
+    fullest = [cell for cell in able if cell.means[name].count == most]
+    return choose(fullest, key=lambda cell: cell.means[name].mean) if fullest else None
 
 
 def best_cells(results: Results) -> list[Best]:
     """Per task and judged metric."""
     found = []
     for task in results.tasks:
-        cells = results.of_task(task)
+        cells, images = results.of_task(task), results.images(task)
         for metric in results.judged:
             best = best_of(cells, metric)
             if best is not None:
-                rivals = [cell for cell in cells if cell is not best and metric.name in cell.means]
+                able = [cell for cell in cells if cell is not best and metric.name in cell.means]
+                rivals = [cell for cell in able if metric.name in cell.ranked or metric.name not in best.ranked]
                 tied = sum(_holds_zero(results, best, rival, metric.name) for rival in rivals)
-                found.append(Best(task, metric, best, best.means[metric.name], len(rivals), tied))
+                mean, left = best.means[metric.name], len(cells) - 1 - len(rivals)
+                found.append(Best(task, metric, best, mean, images, len(rivals), tied, left))
     return found
 
 
@@ -92,7 +110,11 @@ def best_duels(results: Results) -> list[Duel]:
 
 
 def grid_duels(results: Results) -> list[Duel]:
-    """Star against Markov wherever all other parameters of the grid agree, corrected per metric."""
+    """Star against Markov wherever all other parameters of the grid agree, corrected per metric.
+
+    These are the pairs of `eval.statistics.compare_grid`, here on the rows both have: an unfinished sweep is compared
+    too, and a pair that cannot be says why instead of taking the others along.
+    """
     duels = []
     for metric in results.judged:
         family = []
@@ -106,6 +128,19 @@ def grid_duels(results: Results) -> list[Duel]:
                     family.append(_duel(results, task, metric, pair["star"], pair["markov"]))
         duels += _corrected(family)
     return duels
+
+
+def tuned_apart(results: Results) -> list[str]:
+    """Settings outside the grid in which the processes differ: `sr4-32: learning_rate 15 for star, 20 for Markov`."""
+    outside = [name for name in results.scores.parameters if name not in ("task", "process", *results.axes)]
+    found = []
+    for task in results.tasks:
+        by_process = _by_process(results.of_task(task))
+        for name in outside if {"star", "markov"} <= by_process.keys() else ():
+            star, markov = (_setting(results, by_process[process], name) for process in ("star", "markov"))
+            if star != markov:
+                found.append(f"{task}: {name} {star} for star, {markov} for Markov")
+    return found
 
 
 def common(a: CellValues, b: CellValues) -> tuple[CellValues, CellValues]:
@@ -147,6 +182,11 @@ def _corrected(duels: list[Duel]) -> list[Duel]:
         duel if duel.result is None else replace(duel, result=replace(duel.result, p_corrected=float(next(corrected))))
         for duel in duels
     ]
+
+
+def _setting(results: Results, cells: Sequence[CellResult], name: str) -> str:
+    values = [results.scores.cell_parameters(cell.id).get(name) for cell in cells]
+    return " and ".join(dict.fromkeys("none" if value is None else worded(value) for value in values))
 
 
 def _by_process(cells: Sequence[CellResult]) -> dict[str | None, list[CellResult]]:

@@ -17,6 +17,13 @@ def shown(value: float | int | None, digits: int = 4) -> str:
     return f"{value:.{min(max(decimals, 0), digits)}f}"
 
 
+def p_shown(p: float | None) -> str:
+    """Two significant digits, or `< 0.001`: resampling knows no smaller one well, and none is ever 0."""
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.001 else f"{p:#.2g}"
+
+
 def spread(interval: Interval) -> str:
     """`[low, high]`; nothing where there is no interval."""
     if interval.low is None or interval.high is None:

@@ -6,9 +6,10 @@ from html import escape
 
 from eval.paper import CITATION
 from eval.report.content import Facts, Report
-from eval.report.findings import Best, Duel
-from eval.report.numbers import shown, spread
+from eval.report.findings import Best, Duel, tuned_apart
+from eval.report.numbers import p_shown, shown, spread
 from eval.report.paper_rows import PaperTable, paper_tables
+from eval.report.ranking import ENOUGH
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
 
@@ -31,7 +32,7 @@ def parts(report: Report, best: Sequence[Best], duels: Sequence[Duel], grid: Seq
     results = report.results
     yield Part("best", "Best", "The best settings", _best(best))
     if duels:
-        yield Part("processes", "Star and Markov", "Star against Markov", _processes(duels, grid))
+        yield Part("processes", "Star and Markov", "Star against Markov", _processes(duels, grid, tuned_apart(results)))
     if results.axes:
         figures = "".join(_FIGURE.format(f' id="{name}"') for name in ("heat", "marginal", "parallel"))
         yield Part("grid", "Grid", "Over the grid", _CONTROLS + figures)
@@ -62,23 +63,33 @@ def _best(best: Sequence[Best]) -> str:
             shown(one.mean.mean),
             spread(one.mean),
             one.metric.unit,
-            one.mean.clusters,
+            one.of_images,
             f"{one.tied} of {one.rivals}",
         ]
         for one in best
     ]
     header = ["task and metric", "settings", "mean", "95 % interval", "unit", "images", "tied cells"]
-    return table(header, rows, "Best mean per task and metric") + paragraph(
+    words = paragraph(
         "Intervals resample whole images. A cell ties with the best where the 95 % interval of their paired difference "
         "holds 0. The best of many is flattered by having been chosen on these images; confirm it on others."
     )
+    left = [f"{one.unranked} of {one.task} by {one.metric.name}" for one in best if one.unranked]
+    if left:
+        words += paragraph(
+            "Cells are ranked by their means over the rows they share. Not ranked are cells with less than "
+            f"{100 * ENOUGH:g} % of the values of the fullest: {', '.join(left)}."
+        )
+    return table(header, rows, "Best mean per task and metric") + words
 
 
-def _processes(duels: Sequence[Duel], grid: Sequence[Duel]) -> str:
+def _processes(duels: Sequence[Duel], grid: Sequence[Duel], tuned: Sequence[str]) -> str:
     words = "Each process with its best settings by that metric, on the same measurements and seeds; p after Holm's "
     words += "correction. A winner needs an interval without 0 and p below 0.05."
     first = table(_DUEL_HEADER, [_duel_row(duel) for duel in duels], "Best star minus best Markov")
-    html = paragraph(words) + _FIGURE.format(' id="forest"') + first
+    html = paragraph(words)
+    if tuned:
+        html += paragraph(f"Outside the grid each process has the settings tuned for it. {'; '.join(tuned)}.")
+    html += _FIGURE.format(' id="forest"') + first
     same = {(duel.star.id, duel.markov.id, duel.metric.name) for duel in duels}
     others = [duel for duel in grid if (duel.star.id, duel.markov.id, duel.metric.name) not in same]
     if others:
@@ -105,7 +116,7 @@ def _duel_row(duel: Duel) -> list[Entry]:
     numbers = (
         ["", "", "", ""]
         if result is None
-        else [shown(result.difference.mean), spread(result.difference), shown(result.p_corrected, 2), result.pairs]
+        else [shown(result.difference.mean), spread(result.difference), p_shown(result.p_corrected), result.pairs]
     )
     return [f"{duel.task} · {duel.metric.name}", duel.star.label, duel.markov.label, *numbers, duel.verdict]
 
@@ -117,7 +128,7 @@ def _won(grid: Sequence[Duel]) -> str:
         star, markov = (sum(duel.winner == name for duel in family) for name in ("star", "markov"))
         lines.append([f"{task} · {metric}", star, markov, len(family) - star - markov])
     header = ["task and metric", "star better", "Markov better", "no difference shown"]
-    return table(header, lines, "Points of the grid at which all other settings agree")
+    return table(header, lines, "Points of the grid at which all varied parameters agree")
 
 
 def _pictures(report: Report) -> str:

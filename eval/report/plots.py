@@ -1,9 +1,10 @@
-"""Single figures over a grid, drawn by Matplotlib: heat map, marginal curves, Pareto front, star minus Markov."""
+"""Single figures over a grid, drawn by Matplotlib: heat map, curves, parallel coordinates, Pareto, differences."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ Axis = tuple[str, Sequence[Parameter]]
 
 
 def heat_map(results: Results, task: str, metric: MetricInfo, x: str, y: str) -> Figure:
-    """The best over all other parameters, one panel per process; brighter is better."""
+    """One number over all other parameters, one panel per process; brighter is better."""
     cells = [cell for cell in results.of_task(task) if metric.name in cell.means]
     split = "process" in results.axes and "process" not in (x, y)
     panels = list(dict.fromkeys(cell.process for cell in cells)) if split else [None]
@@ -37,7 +38,7 @@ def heat_map(results: Results, task: str, metric: MetricInfo, x: str, y: str) ->
     colours = "viridis_r" if metric.direction == "lower" else "viridis"
     for axes, process, grid in zip(drawn, panels, values, strict=True):
         image = axes.imshow(grid, cmap=colours, vmin=limits[0], vmax=limits[1], aspect="auto")
-        axes.set(title=process or task, xlabel=x, xticks=range(len(across)), yticks=range(len(down)))
+        axes.set(title=process or "", xlabel=x, xticks=range(len(across)), yticks=range(len(down)))
         axes.set_xticklabels([worded(value) for value in across])
         axes.set_yticklabels([worded(value) for value in down])
         for (row, column), value in np.ndenumerate(grid):
@@ -45,30 +46,55 @@ def heat_map(results: Results, task: str, metric: MetricInfo, x: str, y: str) ->
             if np.isfinite(value):
                 axes.text(column, row, shown(value), ha="center", va="center", color="k" if light else "w", fontsize=7)
     drawn[0].set_ylabel(y)
+    figure.suptitle(titled(results, task, metric, [x, y, *(["process"] if split else [])]), fontsize=9)
     figure.colorbar(image, ax=list(drawn), label=_named(metric))
     return figure
 
 
 def marginal(results: Results, task: str, metric: MetricInfo, axis: str) -> Figure:
-    """The best cell at every value of a parameter, with its 95 % interval."""
+    """One number at every value of a parameter; a single cell has its 95 % interval."""
     figure, axes = _single()
-    for process in dict.fromkeys(cell.process for cell in results.of_task(task)):
-        cells = [cell for cell in results.of_task(task) if cell.process == process and metric.name in cell.means]
+    able = [cell for cell in results.of_task(task) if metric.name in cell.means]
+    for process in dict.fromkeys(cell.process for cell in able):
+        cells = [cell for cell in able if cell.process == process]
         values = _values(cells, axis)
-        best = [best_of([cell for cell in cells if cell.settings[axis] == value], metric) for value in values]
-        means = [cell.means[metric.name] for cell in best if cell is not None]
-        spread = [
-            [mean.mean - (mean.mean if mean.low is None else mean.low) for mean in means],
-            [(mean.mean if mean.high is None else mean.high) - mean.mean for mean in means],
-        ]
+        points = [together([cell for cell in cells if cell.settings[axis] == value], metric) for value in values]
+        spread = [[point.mean - point.low for point in points], [point.high - point.mean for point in points]]
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         places: list[Any] = numbers if len(numbers) == len(values) else [worded(value) for value in values]
-        marker, heights = MARKERS.get(process or "", "o"), [mean.mean for mean in means]
+        marker, heights = MARKERS.get(process or "", "o"), [point.mean for point in points]
         axes.errorbar(places, heights, yerr=spread, color=tint(process), marker=marker, capsize=2, label=process)
         if len(numbers) == len(values) > 0 and 0 < 9 * min(numbers) <= max(numbers):
             axes.set_xscale("log")
-    axes.set(title=f"{task}: best over the other parameters", xlabel=axis, ylabel=_named(metric))
+    axes.set(xlabel=axis, ylabel=_named(metric))
+    axes.set_title(titled(results, task, metric, [axis, "process"]), fontsize=9)
     legend(axes)
+    return figure
+
+
+def parallel(results: Results, task: str, metric: MetricInfo) -> Figure:
+    """Every cell as a line through its parameters to its mean; brighter is better."""
+    cells = [cell for cell in results.of_task(task) if metric.name in cell.means]
+    means = np.array([cell.means[metric.name].mean for cell in cells])
+    share = (means - means.min()) / (np.ptp(means) or 1.0)
+    colours = colormaps["viridis_r" if metric.direction == "lower" else "viridis"]
+    figure = Figure(figsize=(1.6 * len(results.axes) + 1.6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    places = {name: _values(cells, name) for name in results.axes}
+    heights = {name: np.linspace(0, 1, len(values)) if len(values) > 1 else [0.5] for name, values in places.items()}
+    for index in np.argsort(share if metric.direction == "higher" else -share, kind="stable"):  # the best on top
+        line = [heights[name][values.index(cells[index].settings[name])] for name, values in places.items()]
+        axes.plot([*line, share[index]], color=colours(share[index]), linewidth=1.5)
+    for column, (name, values) in enumerate(places.items()):
+        axes.axvline(column, color="#888888", linewidth=1, zorder=0)
+        for value, height in zip(values, heights[name], strict=True):
+            _tick(axes, worded(value), column, height)
+    axes.axvline(len(places), color="#888888", linewidth=1, zorder=0)
+    for mean, height in ((means.min(), 0.0), (means.max(), 1.0)) if np.ptp(means) else ((means[0], 0.0),):
+        _tick(axes, shown(float(mean)), len(places), height)
+    axes.set_xticks(range(len(places) + 1), [*places, _named(metric)])
+    axes.set(title=task, yticks=[], xlim=(-0.1, len(places) + 0.4))
+    axes.spines[:].set_visible(False)
     return figure
 
 
@@ -81,7 +107,8 @@ def pareto(results: Results, task: str, metric: MetricInfo) -> Figure:
         axes.scatter(
             *zip(*some, strict=True), color=tint(process), marker=MARKERS.get(process or "", "o"), label=process
         )
-    front = pareto_front([(float(cell.seconds or 0), cell.means[metric.name].mean) for cell in cells], metric)
+    full = [cell for cell in cells if metric.name in cell.ranked] or cells
+    front = pareto_front([(float(cell.seconds or 0), cell.means[metric.name].mean) for cell in full], metric)
     axes.plot(*zip(*front, strict=True), color="#888888", linewidth=1, zorder=0)
     axes.set(title=task, xlabel="seconds per image", ylabel=_named(metric))
     legend(axes)
@@ -123,9 +150,39 @@ def _grid(
     grid = np.full((len(y[1]), len(x[1])), np.nan)
     for row, column in np.ndindex(*grid.shape):
         here = [c for c in cells if c.settings[x[0]] == x[1][column] and c.settings[y[0]] == y[1][row]]
-        best = best_of([cell for cell in here if process is None or cell.process == process], metric)
-        grid[row, column] = np.nan if best is None else best.means[metric.name].mean
+        grid[row, column] = together([c for c in here if process is None or c.process == process], metric).mean
     return grid
+
+
+class Point(NamedTuple):
+    """Cells that agree in what is shown, as one number; the ends are the mean where there is no interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def together(cells: Sequence[CellResult], metric: MetricInfo) -> Point:
+    """As on the page: the best cell, or of a metric without better and worse the mean of all; NaN without any."""
+    able = [cell.means[metric.name] for cell in cells if metric.name in cell.means]
+    best = None if metric.direction == "none" else best_of(cells, metric)
+    one = best.means[metric.name] if best is not None else able[0] if len(able) == 1 else None
+    if one is None:
+        mean = float(np.mean([interval.mean for interval in able])) if able else float("nan")
+        return Point(mean, mean, mean)
+    return Point(one.mean, *(one.mean if end is None else end for end in (one.low, one.high)))
+
+
+def titled(results: Results, task: str, metric: MetricInfo, apart: Sequence[str]) -> str:
+    """`sr4-32: best over gamma`, for the parameters that a figure does not tell apart."""
+    rest = [name for name in results.axes if name not in apart]
+    return f"{task}: {'mean' if metric.direction == 'none' else 'best'} over {', '.join(rest)}" if rest else task
+
+
+def _tick(axes: Axes, text: str, x: float, y: float) -> None:
+    """Beside its axis, legible on top of lines."""
+    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}
+    axes.annotate(text, (x, y), (5, 0), textcoords="offset points", fontsize=7, va="center", bbox=ground)
 
 
 def tint(process: str | None) -> str:

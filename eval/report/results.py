@@ -1,13 +1,17 @@
 """A scored table as a report sees it: cells with their intervals, over the parameters that a grid varies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eval.metrics import MetricInfo, metric_info, metric_names
+from eval.report.ranking import ranking_means
 from eval.scores import CellValues, Parameter, ScoreTable
 from eval.statistics import Interval, bootstrap_interval
 
@@ -30,6 +34,8 @@ class CellResult:
     seconds: float | None
     count: int
     failed: int
+    ranked: dict[str, float] = field(default_factory=dict)
+    """By metric, what it is ranked by: see `eval.report.ranking`. A cell with too few values has none."""
 
     @property
     def process(self) -> str | None:
@@ -52,8 +58,10 @@ class Results:
         self.metrics = [info_of(name) for name in scores.metrics if name not in _NOT_METRICS]
         settings = {cell: scores.cell_parameters(cell) for cell in scores.cells()}
         self.axes = _axes(settings, axes)
-        self.cells = [self._cell(cell, values) for cell, values in settings.items()]
-        self.tasks = list(dict.fromkeys(cell.task for cell in self.cells))
+        cells = [self._cell(cell, values) for cell, values in settings.items()]
+        self.tasks = list(dict.fromkeys(cell.task for cell in cells))
+        ranked = self._ranked(cells)
+        self.cells = [replace(cell, ranked=ranked[cell.id]) for cell in cells]
 
     @property
     def judged(self) -> list[MetricInfo]:
@@ -65,6 +73,20 @@ class Results:
 
     def values(self, cell: CellResult, metric: str) -> CellValues:
         return self.scores.values(cell.id, metric)
+
+    def images(self, task: str) -> int:
+        """Measurements of a task of which anything is scored."""
+        cells = pa.array([cell.id for cell in self.of_task(task)], pa.string())
+        part = self.scores.table.filter(pc.is_in(self.scores.table["cell"], value_set=cells))
+        return int(pc.count_distinct(part["measurement"]).as_py())
+
+    def _ranked(self, cells: Sequence[CellResult]) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {cell.id: {} for cell in cells}
+        for task, metric in product(self.tasks, self.judged):
+            columns = {c.id: self.values(c, metric.name) for c in cells if c.task == task and metric.name in c.means}
+            for cell, mean in ranking_means(columns).items():
+                found[cell][metric.name] = mean
+        return found
 
     def _cell(self, cell: str, settings: dict[str, Parameter]) -> CellResult:
         means = {}

@@ -8,7 +8,7 @@ from html import escape
 
 from eval.report.numbers import shown
 
-_NUMERIC = re.compile(r"\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
+_NUMERIC = re.compile(r"(?:< )?\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
 Entry = str | float | int | None
 """What a table's cell may hold; None is an empty one."""
 
@@ -34,6 +34,11 @@ class Series:
     """Lower end of the interval around each y; empty where there is none."""
 
     high: Sequence[float | None] = ()
+    process: str = ""
+    """`star` or `markov` where the line is of one: it gets that process's colour, and others a neutral one."""
+
+    marks: str = ""
+    """Name of a series of the same chart whose points these ring, in its colour and without a line of their own."""
 
 
 def paragraph(text: str) -> str:
@@ -66,6 +71,7 @@ def line_chart(
         [one.name, _plain(x), y, *([one.low[i], one.high[i]] if one.low and one.high else [None, None])]
         for one in series
         for i, (x, y) in enumerate(zip(one.x, one.y, strict=True))
+        if y is not None or not one.marks
     ]
     numbers = table(["series", x_label, y_label, "low", "high"], rows, caption)
     return (

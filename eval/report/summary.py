@@ -5,7 +5,7 @@ from html import escape
 
 from eval.report.content import Facts, TaskFacts
 from eval.report.findings import SIGNIFICANT, Best, Duel
-from eval.report.numbers import shown, spread
+from eval.report.numbers import p_shown, shown, spread
 from eval.report.results import Results
 
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
@@ -88,10 +88,12 @@ def _card(task: str, facts: TaskFacts | None, best: Sequence[Best], duels: Seque
 
 def _win(best: Best) -> str:
     unit = f" {best.metric.unit}" if best.metric.unit else ""
-    tied = ""
+    said = [f"{best.of_images} images"] if best.mean.clusters < best.images else []
     if best.rivals:
-        others = "no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie"
-        tied = f'<span class="tied">{others}</span>'
+        said.append("no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie")
+    if best.unranked:
+        said.append(f"{_counted(best.unranked, 'cell')} with too few values")
+    tied = f'<span class="tied">{"; ".join(said)}</span>' if said else ""
     return (
         f"<div><dt>{escape(best.metric.name)} {ARROWS[best.metric.direction]}</dt><dd><b>{shown(best.mean.mean)}</b>"
         f'{escape(unit)} <span class="interval">{spread(best.mean)}</span>'
@@ -120,7 +122,8 @@ def duel_words(duel: Duel) -> str:
         return f"{duel.metric.name} {duel.verdict}"
     gap = duel.result.difference
     number = f"{duel.metric.name} {'+' if gap.mean > 0 else ''}{shown(gap.mean)} {spread(gap)}"
-    return f"{number}, p {shown(duel.result.p_corrected, 2)}: {duel.verdict}"
+    p = p_shown(duel.result.p_corrected)
+    return f"{number}, p {p}: {duel.verdict}" if p else f"{number}: {duel.verdict}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.report.findings import best_cells, best_duels
-from eval.report.numbers import shown, spread
+from eval.report.numbers import p_shown, shown, spread
 from eval.report.results import Results, worded
 from eval.report.summary import ARROWS
 from eval.statistics import Interval
@@ -12,6 +12,7 @@ from eval.statistics import Interval
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "<": "$<$", ">": "$>$",
 }  # fmt: skip
 
 
@@ -59,16 +60,16 @@ def markdown(one: PaperReady) -> str:
 
 def _best(results: Results) -> PaperReady:
     rows = [
-        [one.task, one.metric.name, *_settings(results, one.cell.settings), _mean(one.mean)]
+        [one.task, one.metric.name, *_settings(results, one.cell.settings), one.of_images, _mean(one.mean)]
         for one in best_cells(results)
     ]
-    header = ["task", "metric", *results.axes, "mean [95 %]"]
+    header = ["task", "metric", *results.axes, "images", "mean [95 %]"]
     return PaperReady("best", "Best settings by mean, with 95 % intervals resampled by image.", header, rows)
 
 
 def _duels(results: Results) -> PaperReady:
     rows = [
-        [duel.task, duel.metric.name, duel.verdict, shown(duel.result.p_corrected, 2), _mean(duel.result.difference)]
+        [duel.task, duel.metric.name, duel.verdict, p_shown(duel.result.p_corrected), _mean(duel.result.difference)]
         for duel in best_duels(results)
         if duel.result is not None
     ]

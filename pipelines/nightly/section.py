@@ -53,5 +53,5 @@ def _lines(trend: Trend) -> list[Series]:
     if trend.changes:
         places = {change.index for change in trend.changes}
         marked = [mean if index in places else None for index, mean in enumerate(means)]
-        lines.append(Series(f"{trend.label}: new level", trend.nights, marked))
+        lines.append(Series(f"{trend.label}: new level", trend.nights, marked, marks=trend.label))
     return lines

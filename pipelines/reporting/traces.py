@@ -12,23 +12,28 @@ from eval.report.findings import best_of
 from eval.report.results import CellResult, Results
 from eval.report.thumbnails import thumbnail
 from pipelines.images import encode_png, to_picture
-from pipelines.reporting.pictures import PictureReader
+from pipelines.reporting.pictures import PICTURE_BYTES, PictureReader
 
 ROWS = 16
 """Measurements of a cell whose traces are averaged."""
+SAMPLES = 12
+"""Levels of t at which a cell's prior samples are shown."""
 _SAMPLE = "prior_sample_"
 
 Arrays = dict[str, Any]
 
 
-def read_traces(reader: PictureReader, results: Results, images: dict[str, bytes]) -> list[TraceCurves]:
-    """One entry per cell that has traces; the prior's guesses join the page's pictures."""
+def read_traces(
+    reader: PictureReader, results: Results, images: dict[str, bytes], budget: int = PICTURE_BYTES
+) -> list[TraceCurves]:
+    """One entry per cell that has traces; the prior's guesses join the page's pictures, within the budget of all."""
     found = []
-    for task in results.tasks:
-        for cell in _shown(results, task):
-            curves = _curves(reader, results, cell, images)
-            if curves is not None:
-                found.append(curves)
+    cells = [cell for task in results.tasks for cell in _shown(results, task)]
+    for waiting, cell in zip(range(len(cells), 0, -1), cells, strict=True):
+        share = (budget - sum(map(len, images.values()))) // waiting
+        curves = _curves(reader, results, cell, images, share)
+        if curves is not None:
+            found.append(curves)
     return found
 
 
@@ -42,41 +47,59 @@ def _shown(results: Results, task: str) -> list[CellResult]:
     return [cell for cell in best if cell is not None]
 
 
-def _curves(reader: PictureReader, results: Results, cell: CellResult, images: dict[str, bytes]) -> TraceCurves | None:
+def _curves(
+    reader: PictureReader, results: Results, cell: CellResult, images: dict[str, bytes], budget: int
+) -> TraceCurves | None:
     column = results.values(cell, results.scores.metrics[0])
     good = ~column.failed
     if not good.any():
         return None
     seed = int(column.seeds[good].min())
     names = [str(name) for name in column.measurements[good & (column.seeds == seed)][:ROWS]]
-    traces = {
-        item["measurement"]: load_trace(content)
-        for item in reader.items_of(cell.id, names, seed)
-        if (content := reader.solved(item["shard"], item["item"]).get("trace")) is not None
-    }
+    traces: dict[str, Arrays] = {}
+    for item in reader.items_of(cell.id, names, seed):
+        content = reader.solved(item["shard"], item["item"]).get("trace")
+        if content is not None:
+            traces[item["measurement"]] = load_trace(content, samples=not traces)
     if not traces:
         return None
     first, one = next(iter(traces.items()))
-    samples = []
-    for name in sorted((key for key in one if key.startswith(_SAMPLE)), key=lambda key: -int(key[len(_SAMPLE) :])):
-        level = int(name[len(_SAMPLE) :])
-        key = f"sample/{cell.id}/{first}/{level}"
-        images[key] = thumbnail(encode_png(to_picture(from_numpy(one[name]))))
-        samples.append((level, key))
+    kept = sorted((int(name[len(_SAMPLE) :]) for name in one if name.startswith(_SAMPLE)), reverse=True)
+    samples = {f"sample/{cell.id}/{first}/{level}": content for level, content in _samples(one, kept, budget).items()}
+    images |= samples
     return TraceCurves(
         cell=cell.id,
         levels=one["levels"].tolist(),
         **{name: _mean(traces, name) for name in ("total", "likelihood", "kl", "remasked", "masked")},
         rows=len(traces),
-        samples=samples,
+        samples=[(int(key.rpartition("/")[2]), key) for key in samples],
+        samples_kept=len(kept),
         measurement=first,
     )
 
 
-def load_trace(content: bytes) -> Arrays:
-    """A stored `.npz`; numbers only, nothing is unpickled."""
+def _samples(trace: Arrays, levels: list[int], budget: int) -> dict[int, bytes]:
+    """Pictures at as many levels, evenly spread, as fit into the budget."""
+    shown = evenly(levels, SAMPLES)
+    found = {level: thumbnail(encode_png(to_picture(from_numpy(trace[f"{_SAMPLE}{level}"])))) for level in shown}
+    for count in range(len(shown), 0, -1):
+        chosen = {level: found[level] for level in evenly(shown, count)}
+        if sum(map(len, chosen.values())) <= budget:
+            return chosen
+    return {}
+
+
+def evenly(levels: list[int], count: int) -> list[int]:
+    """At most `count` of them, the ends included."""
+    if len(levels) <= count:
+        return levels
+    return [levels[round(place)] for place in np.linspace(0, len(levels) - 1, count)] if count > 1 else levels[-1:]
+
+
+def load_trace(content: bytes, samples: bool = True) -> Arrays:
+    """A stored `.npz`, without its prior samples where nobody looks at them; nothing is unpickled."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return dict(arrays)
+        return {name: arrays[name] for name in arrays.files if samples or not name.startswith(_SAMPLE)}
 
 
 def _mean(traces: dict[str, Arrays], name: str) -> list[float]:

@@ -13,6 +13,7 @@ from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
 from pipelines.reporting import PAGE, read_report, render_report
 from pipelines.reporting.pictures import PictureReader
+from pipelines.reporting.traces import read_traces
 from pipelines.storage import open_store
 from tests.pipelines.sweep_cases import run
 from tests.pipelines.tracking.conftest import FakeSweep
@@ -122,12 +123,30 @@ def test_kept_traces_become_curves(sweep):
     assert all(key in report.pictures.images for _, key in curves.samples)
 
 
-def _keep_traces(sweep):
+def test_prior_samples_share_the_budget_of_all_pictures(sweep):
+    _keep_traces(sweep, levels=40)
+    folder = SweepFolder(sweep.url)
+    report = read_report(folder)
+    for curves in report.traces:
+        levels = [level for level, _ in curves.samples]
+        assert (len(levels), levels[0], levels[-1], curves.samples_kept) == (12, 40, 1, 40)
+        assert max(np.diff(levels)) - min(np.diff(levels)) <= 1
+    reader = PictureReader(folder, read_plan(folder), None)
+    one = len(report.pictures.images[report.traces[0].samples[0][1]])
+    images = {"gallery": bytes(100)}
+    traces = read_traces(reader, report.results, images, budget=100 + 14 * one)
+    assert [len(curves.samples) for curves in traces] == [3, 3, 4, 4]
+    assert sum(map(len, images.values())) <= 100 + 14 * one
+    assert [len(curves.samples) for curves in read_traces(reader, report.results, {}, budget=0)] == [0] * 4
+    assert '"samples_kept":40' in render_report(sweep.url).decode()
+
+
+def _keep_traces(sweep, levels=2):
     buffer = io.BytesIO()
     losses = np.array([[2.0, 1.0], [1.0, 0.5]])
     sample = np.zeros((3, 32, 32), np.float32)
     np.savez(buffer, total=losses, likelihood=losses, kl=losses, remasked=[0, 3], masked=[9, 4], levels=[2, 1],
-             prior_sample_1=sample, prior_sample_2=sample)  # fmt: skip
+             **{f"prior_sample_{level}": sample for level in range(1, levels + 1)})  # fmt: skip
     folder = SweepFolder(sweep.url)
     summary = folder.read_summary()
     summary["specification"]["keep"]["traces"] = True

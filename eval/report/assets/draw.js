@@ -31,7 +31,9 @@ const betterIs = (metric) =>
   ({ higher: "higher is better", lower: "lower is better", none: "neither high nor low is better" })[metric.direction];
 
 const processes = data.axes.find((axis) => axis.name === "process")?.values ?? [];
-const seriesClass = (name, index) => (name === "star" ? "star" : name === "markov" ? "markov" : `series${index % 6}`);
+const tints = 5;
+const isProcess = (name) => name === "star" || name === "markov";
+const seriesClass = (name, index) => (isProcess(name) ? name : `series${index % tints}`);
 
 // A scale maps a value to pixels: linear, logarithmic, or even steps for words.
 function scale(values, low, high, { log = false, pad = 0.05 } = {}) {
@@ -99,7 +101,7 @@ const picture = (width, height, label) => mark("svg", { width, height, viewBox: 
 function show(figure, { caption, svg, legend = [], header, rows }) {
   const open = figure.querySelector("details")?.open || false;
   const key = legend.length
-    ? el("ul", { class: "legend" }, ...legend.map(([name, kind]) => el("li", {}, el("span", { class: `key ${kind}`, "aria-hidden": "true" }), name)))
+    ? el("ul", { class: "legend" }, ...legend.map(([name, key]) => el("li", {}, typeof key === "string" ? el("span", { class: `key ${key}`, "aria-hidden": "true" }) : key, name)))
     : null;
   const numbers = header ? el("details", { open }, el("summary", { text: "The numbers as a table" }), tableOf(caption, header, rows)) : null;
   figure.replaceChildren(el("figcaption", { text: caption }), ...[key, svg, numbers].filter(Boolean));

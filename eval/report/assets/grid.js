@@ -16,19 +16,32 @@ function shareOf(metric, values) {
 const isBetter = (metric, a, b) => (metric.direction === "lower" ? a < b : a > b);
 const meanOf = (cell, metric) => cell.means[metric.name]?.[0] ?? null;
 
+// Ranked cells are compared over the rows they share; where there is none, the fullest by their own means.
+function bestOf(cells, metric) {
+  const ranked = cells.filter((cell) => metric.name in cell.ranked), most = Math.max(...cells.map((cell) => cell.counts[metric.name]));
+  const worth = (cell) => cell.ranked[metric.name] ?? meanOf(cell, metric);
+  return (ranked.length ? ranked : cells.filter((cell) => cell.counts[metric.name] === most)).reduce((a, b) => (isBetter(metric, worth(b), worth(a)) ? b : a));
+}
+const noted = (cell, metric) => (metric.direction === "none" || metric.name in cell.ranked ? cell.label : `${cell.label}, too few values to be ranked: ${cell.counts[metric.name]}`);
+
+// Of a metric without better and worse nothing is best: the mean stands for the cells that are not told apart.
+const howOf = (state) => (metricByName.get(state.metric).direction === "none" ? "mean" : state.how);
+
 // Cells that agree in what is shown, as one number: the best of them, or their mean.
 function together(cells, metric, how) {
   const able = cells.filter((cell) => meanOf(cell, metric) !== null);
   if (!able.length) return null;
-  const best = able.reduce((a, b) => (isBetter(metric, meanOf(b, metric), meanOf(a, metric)) ? b : a));
-  const [mean, low, high] = best.means[metric.name];
-  if (how === "best" || able.length === 1) return { value: mean, low, high, note: best.label, cells: able.length };
+  const one = able.length === 1 ? able[0] : how === "best" ? bestOf(able, metric) : null;
+  if (one) {
+    const [value, low, high] = one.means[metric.name];
+    return { value, low, high, note: noted(one, metric), cell: one, cells: able.length };
+  }
   const sum = able.reduce((total, cell) => total + meanOf(cell, metric), 0);
   return { value: sum / able.length, low: null, high: null, note: `mean of ${able.length} cells`, cells: able.length };
 }
 const overOthers = (state, shownAxes) => {
   const rest = data.axes.map((axis) => axis.name).filter((name) => !shownAxes.includes(name));
-  return rest.length ? `${state.how} over ${rest.join(", ")}` : "one cell each";
+  return rest.length ? `${howOf(state)} over ${rest.join(", ")}` : "one cell each";
 };
 
 function startGrid() {
@@ -42,7 +55,7 @@ function startGrid() {
   };
   const controls = host.querySelector(".controls");
   const heat = host.querySelector("#heat"), marginal = host.querySelector("#marginal"), parallel = host.querySelector("#parallel");
-  const draw = () => { if (names.length > 1) drawHeat(heat, state); drawMarginal(marginal, state); if (names.length > 2) drawParallel(parallel, state); };
+  const draw = () => { tellHow(); if (names.length > 1) drawHeat(heat, state); drawMarginal(marginal, state); if (names.length > 2) drawParallel(parallel, state); };
   const set = (key) => (value) => { state[key] = value; if (state.x === state.y && (key === "x" || key === "y")) swap(key); draw(); };
   const swap = (key) => {
     const other = key === "x" ? "y" : "x";
@@ -54,7 +67,9 @@ function startGrid() {
   choose(controls, "grid-x", "Across", same(names), state.x, set("x"));
   if (names.length > 1) choose(controls, "grid-y", "Down", same(names), state.y, set("y"));
   if (processes.length > 1) choose(controls, "grid-process", "Process", same(["side by side", ...processes]), state.process, set("process"));
-  if (names.length > 1) choose(controls, "grid-how", "Other parameters", [["best", "show the best"], ["mean", "show the mean"]], state.how, set("how"));
+  const how = names.length > 1 ? choose(controls, "grid-how", "Other parameters", [["best", "show the best"], ["mean", "show the mean"]], state.how, set("how")) : null;
+  const tellHow = () => { if (how) { how.value = howOf(state); how.disabled = metricByName.get(state.metric).direction === "none"; } };
+  tellHow();
   if (names.length < 2) heat.remove();
   if (names.length < 3) parallel.remove();
   for (const [figure, action] of [[heat, drawHeat], [marginal, drawMarginal], [parallel, drawParallel]]) if (figure.isConnected) keepDrawn(figure, () => action(figure, state));
@@ -66,16 +81,21 @@ function drawHeat(figure, state) {
   const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
   const here = data.cells.filter((cell) => cell.task === state.task);
   const panels = wanted.map((process) => ({ process, grid: axes[1].values.map((y) => axes[0].values.map((x) =>
-    together(here.filter((cell) => cell.settings[axes[0].name] === x && cell.settings[axes[1].name] === y && (process === null || cell.settings.process === process)), metric, state.how))) }));
-  const all = panels.flatMap((panel) => panel.grid.flat().filter(Boolean).map((one) => one.value));
-  const share = shareOf(metric, all);
-  const best = metric.direction === "none" || !all.length ? null : all.reduce((a, b) => (isBetter(metric, b, a) ? b : a));
+    together(here.filter((cell) => cell.settings[axes[0].name] === x && cell.settings[axes[1].name] === y && (process === null || cell.settings.process === process)), metric, howOf(state)))) }));
+  const all = panels.flatMap((panel) => panel.grid.flat().filter(Boolean));
+  const share = shareOf(metric, all.map((one) => one.value));
+  const best = metric.direction === "none" || !all.length ? null : framedOf(all, metric);
   const rows = panels.flatMap((panel) => panel.grid.flatMap((line, row) => line.map((one, column) =>
     [panel.process ?? state.task, worded(axes[0].values[column]), worded(axes[1].values[row]), one ? one.value : null, one ? one.note : "no result"])));
   const caption = `${withUnit(metric)} for ${state.task}: ${overOthers(state, [state.x, state.y, ...(apart ? ["process"] : [])])}; ` +
     (metric.direction === "none" ? "brighter is larger" : `brighter is better (${betterIs(metric)}), the best is framed`);
   show(figure, { caption, svg: el("div", { class: "panels" }, ...panels.map((panel) => heatPanel(figure, panel, axes, share, best, panels.length, metric))),
     header: ["process", axes[0].name, axes[1].name, withUnit(metric), "cell"], rows });
+}
+function framedOf(all, metric) {
+  if (all.some((one) => !one.cell)) return all.reduce((a, b) => (isBetter(metric, b.value, a.value) ? b : a));
+  const best = bestOf(all.map((one) => one.cell), metric);
+  return all.find((one) => one.cell === best);
 }
 function heatPanel(figure, panel, axes, share, best, count, metric) {
   const room = widthOf(figure), across = count > 1 && room > 640 ? (room - 24 * (count - 1)) / count : room;
@@ -92,7 +112,7 @@ function heatPanel(figure, panel, axes, share, best, count, metric) {
       if (!one) { svg.append(mark("rect", { ...place, class: "empty" })); return; }
       const tint = metric && colour(share(one.value));
       const text = `${axes[0].name} ${worded(axes[0].values[column])}, ${axes[1].name} ${worded(axes[1].values[row])}: ${shown(one.value)}${one.low === null ? "" : ` [${shown(one.low)}, ${shown(one.high)}]`}\n${one.note}`;
-      svg.append(tipped(mark("rect", { ...place, fill: tint.fill, class: one.value === best ? "tile framed" : "tile" }), text));
+      svg.append(tipped(mark("rect", { ...place, fill: tint.fill, class: one === best ? "tile framed" : "tile" }), text));
       if (size >= 34) svg.append(mark("text", { class: "value", x: place.x + place.width / 2, y: top + tall / 2 + 4, "text-anchor": "middle", fill: tint.ink, text: shown(one.value, size < 52 ? 3 : 4) }));
     });
   });
@@ -107,7 +127,7 @@ function drawMarginal(figure, state) {
   const here = data.cells.filter((cell) => cell.task === state.task), apart = processes.length > 1 && axis.name !== "process";
   const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
   const series = wanted.map((process) => {
-    const points = axis.values.map((value) => together(here.filter((cell) => cell.settings[axis.name] === value && (process === null || cell.settings.process === process)), metric, state.how));
+    const points = axis.values.map((value) => together(here.filter((cell) => cell.settings[axis.name] === value && (process === null || cell.settings.process === process)), metric, howOf(state)));
     const column = (key) => points.map((point) => (point ? point[key] : null));
     return { name: process ?? state.task, x: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), y: column("value"), low: column("low"), high: column("high"), note: column("note") };
   });

@@ -34,7 +34,8 @@ function drawScatter(figure, state) {
   const x = scale(xs, box.left + 6, box.right - 6, { log: isLog(xs) });
   const y = scale(points.flatMap((point) => point.mean.slice(0, 3)), box.bottom, box.top);
   drawAxes(svg, x, y, box, { x: width < 520 && !byTime ? "residual" : xName, y: withUnit(metric) });
-  const front = byTime ? paretoFront(points, metric) : [];
+  const full = points.filter((point) => metric.name in point.cell.ranked);
+  const front = byTime ? paretoFront(full.length ? full : points, metric) : [];
   if (!byTime) svg.append(mark("line", { class: "reference", x1: x.at(1), x2: x.at(1), y1: box.top, y2: box.bottom }));
   if (front.length > 1) svg.append(mark("path", { class: "front", d: front.map((point, i) => `${i ? "L" : "M"}${x.at(point.x)} ${y.at(point.y)}`).join("") }));
   for (const point of points) {

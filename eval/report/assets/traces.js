@@ -18,23 +18,24 @@ const tracesOf = (state) => data.traces.map((trace) => ({ ...trace, of: cellById
 function drawLosses(figure, state) {
   const series = tracesOf(state).map((trace) => {
     const y = trace[state.loss];
-    return { name: trace.of.label, kind: trace.of.settings.process, x: y.map((_, i) => (trace.levels.length * i) / y.length), y };
+    return { name: trace.of.label, process: trace.of.settings.process, x: y.map((_, i) => (trace.levels.length * i) / y.length), y };
   });
   const values = series.flatMap((one) => one.y).filter((value) => value !== null && value > 0);
   lineChart(figure, { caption: `${state.loss === "kl" ? "KL" : state.loss} loss over the inner iterations of every step, ${state.task}; mean of ${tracesOf(state)[0].rows} images`,
     x: "step (T first)", y: state.loss === "kl" ? "KL" : `${state.loss} loss`, series, logY: isLog(values), reference: null });
 }
 function drawRemasked(figure, state) {
-  const series = tracesOf(state).map((trace) => ({ name: trace.of.label, kind: trace.of.settings.process, x: trace.remasked.map((_, i) => i + 1), y: trace.remasked }));
+  const series = tracesOf(state).map((trace) => ({ name: trace.of.label, process: trace.of.settings.process, x: trace.remasked.map((_, i) => i + 1), y: trace.remasked }));
   lineChart(figure, { caption: `Tokens that went from a code back to the mask, per step, ${state.task}; mean of ${tracesOf(state)[0].rows} images`,
     x: "step (T first)", y: "re-masked tokens", series, reference: null });
 }
 function drawSamples(figure, state) {
-  const lines = tracesOf(state).filter((trace) => trace.samples.length).map((trace) => {
+  const lines = tracesOf(state).filter((trace) => trace.samples.length || trace.samples_kept).map((trace) => {
     const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
     const strip = el("div", { class: "tiles strip" }, ...trace.samples.map(([t, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, `t = ${t}`, "").childNodes])));
     zoomTogether(strip);
-    return el("div", {}, el("h4", { text: `${trace.of.label}: ${trace.measurement}` }), strip);
+    const left = trace.samples_kept > trace.samples.length ? `, ${trace.samples.length} of ${trace.samples_kept} levels; the others are left out to bound the size of this page` : "";
+    return el("div", {}, el("h4", { text: `${trace.of.label}: ${trace.measurement}${left}` }), strip);
   });
   figure.hidden = !lines.length;
   figure.replaceChildren(el("figcaption", { text: "What the prior alone guesses from z_t, as t falls" }), ...lines);

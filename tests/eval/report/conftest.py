@@ -64,7 +64,7 @@ def report(results):
     images["sample"] = picture(30)
     traces = [
         TraceCurves(cell.id, [3, 2, 1], [9.0, 8, 7, 6, 5, 4], [5.0] * 6, [1.0] * 6, [0.0, 2, 1], [64.0, 30, 5], 4,
-                    [(3, "sample"), (1, "sample")], "m000")
+                    [(3, "sample"), (1, "sample")], "m000", 30)
         for cells in best.values() for cell in cells
     ]  # fmt: skip
     facts = Facts(

@@ -13,8 +13,15 @@ pytestmark = [pytest.mark.skipif(chromium() is None, reason="no Chromium here"),
 @pytest.fixture(scope="module")
 def browser(report, tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
-    extra = Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])]))
-    (folder / "page.html").write_bytes(render_page(report, [extra]))
+    nights = ["mon", "tue", "wed", "thu", "fri"]
+    cells = [Series(f"cell {i}", nights, [20.0 + i, 20.1 + i, None, 20.2 + i, 20.3 + i]) for i in range(7)]
+    new = Series("cell 1: new level", nights, [None, None, None, 21.2, None], marks="cell 1")
+    extra = [
+        Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])])),
+        Section("Gaps", line_chart("psnr of cells", "night", "dB", [*cells, new])),
+        Section("Named", line_chart("both", "night", "dB", [Series("a", nights, [1.0] * 5, process="markov")])),
+    ]
+    (folder / "page.html").write_bytes(render_page(report, extra))
     browser = Browser(folder / "profile")
     try:
         browser.size(1280, 900)
@@ -39,11 +46,12 @@ def count(browser, selector):
 
 def test_every_chart_is_drawn_with_a_table_beside_it(browser):
     for name in ("heat", "marginal", "parallel", "losses", "remasked"):
-        assert browser.run(f"document.querySelector('#{name} svg').getBoundingClientRect().width") > 200
+        assert browser.run(f"document.querySelector('#{name} svg[role]').getBoundingClientRect().width") > 200
         assert count(browser, f"#{name} details table tbody tr") > 1
     assert count(browser, "#forest .point") == 4
-    assert count(browser, "figure[data-lines] .point") == 2
+    assert count(browser, "#more-1 figure[data-lines] .point") == 2
     assert count(browser, "#samples img") == 4
+    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#samples h4').textContent")
 
 
 def test_the_heat_map_follows_its_controls(browser):
@@ -69,6 +77,21 @@ def test_the_best_tile_is_the_best_cell(browser):
     told = browser.run("document.querySelector('#heat .framed title').textContent")
     assert told.startswith("eta_kl 0.01, gamma 0.1:")
     assert told.endswith("star, eta_kl=0.01, gamma=0.1")
+
+
+def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
+    """The residual is 1.1 at gamma 0.1 and 2 at gamma 1: the largest is as little best as the smallest."""
+    browser.choose("grid-how", "best")
+    browser.choose("grid-metric", "residual")
+    browser.choose("grid-y", "process")
+    assert "mean over gamma" in browser.run("document.querySelector('#heat figcaption').textContent")
+    assert "mean over gamma" in browser.run("document.querySelector('#marginal figcaption').textContent")
+    shown = browser.run("[...document.querySelectorAll('#heat .value')].map((node) => node.textContent)")
+    assert set(shown) == {"1.550"}
+    assert browser.run("document.getElementById('grid-how').disabled") is True
+    browser.choose("grid-metric", "psnr")
+    assert browser.run("document.getElementById('grid-how').value") == "best"
+    browser.choose("grid-y", "gamma")
 
 
 def test_pictures_follow_their_controls_and_enlarge_by_keyboard(browser):
@@ -110,6 +133,27 @@ def test_the_scatter_and_the_losses_change_with_their_controls(browser):
     assert "KL loss" in browser.run("document.querySelector('#losses figcaption').textContent")
 
 
+def test_a_line_stops_at_a_gap_and_a_mark_is_no_line(browser):
+    paths = browser.run("[...document.querySelectorAll('#more-2 svg[role] path.line')].map((p) => p.getAttribute('d'))")
+    assert len(paths) == 7
+    assert {(path.count("M"), path.count("L")) for path in paths} == {(2, 2)}
+    assert count(browser, "#more-2 svg[role] .mark") == 1
+
+
+def test_lines_without_a_process_keep_off_its_colours_and_differ_from_each_other(browser):
+    look = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
+        const style = getComputedStyle(node);
+        return [style.stroke, style.strokeDasharray];
+    })"""
+    lines = browser.run(f"({look})('#more-2 svg[role] path.line')")
+    named = browser.run(f"({look})('#more-1 svg[role] path.line, #more-3 svg[role] path.line')")
+    assert len({tuple(line) for line in lines}) == 7
+    assert len(named) == 2
+    assert not {colour for colour, _ in named} & {colour for colour, _ in lines}
+    assert browser.run(f"({look})('#more-2 svg[role] .mark')")[0][0] == lines[1][0]
+    assert count(browser, "#more-2 .legend svg") == 8
+
+
 def test_the_theme_can_be_chosen(browser):
     colour = "getComputedStyle(document.body).backgroundColor"
     browser.choose("theme", "dark")
@@ -121,7 +165,7 @@ def test_the_theme_can_be_chosen(browser):
 
 def test_controls_have_labels_and_pictures_a_name(browser):
     assert browser.run("[...document.querySelectorAll('select')].every((s) => s.labels.length === 1)")
-    assert browser.run("[...document.querySelectorAll('svg')].every((s) => s.getAttribute('aria-label'))")
+    assert browser.run("[...document.querySelectorAll('svg:not(.sample)')].every((s) => s.getAttribute('aria-label'))")
     assert browser.run("[...document.querySelectorAll('button')].every((b) => b.textContent || b.ariaLabel)")
     assert browser.run("document.documentElement.lang") == "en"
 

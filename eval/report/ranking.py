@@ -1,0 +1,29 @@
+"""What cells are ranked by: means over the same rows, so that none wins by having failed on the hard ones."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from eval.scores import CellValues
+
+ENOUGH = 0.9
+"""A cell is ranked if it has at least this share of the fullest cell's finite values."""
+
+
+def ranking_means(columns: Mapping[str, CellValues]) -> dict[str, float]:
+    """By cell, the mean over the measurements and seeds at which every ranked cell is finite.
+
+    Cells with too few values are missing; so are all where the fuller ones share no row.
+    """
+    rows = {cell: _finite_rows(column) for cell, column in columns.items()}
+    most = max(map(len, rows.values()), default=0)
+    ranked = {cell: values for cell, values in rows.items() if values and len(values) >= ENOUGH * most}
+    shared = set.intersection(*map(set, ranked.values())) if ranked else set()
+    if not shared:
+        return {}
+    return {cell: float(np.mean([v for key, v in values.items() if key in shared])) for cell, values in ranked.items()}
+
+
+def _finite_rows(column: CellValues) -> dict[tuple[str, int], float]:
+    rows = zip(column.measurements.tolist(), column.seeds.tolist(), column.values.tolist(), column.finite, strict=True)
+    return {(measurement, seed): value for measurement, seed, value, finite in rows if finite}

@@ -1,0 +1,24 @@
+"""Residuals of single images against what the noise alone gives."""
+
+import numpy as np
+
+from eval.report.choosing import chosen_cells
+from eval.report.content import TaskFacts
+from eval.report.results import CellResult, Results
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def residual_quantiles(results: Results, task: str) -> list[tuple[CellResult, list[float]]]:
+    """The chosen cells of a task that have residuals, with their `QUANTILES` over images."""
+    found = []
+    for cell in chosen_cells(results, task) if "residual" in results.scores.metrics else ():
+        column = results.values(cell, "residual")
+        if column.finite.any():
+            found.append((cell, [float(q) for q in np.quantile(column.values[column.finite], QUANTILES)]))
+    return found
+
+
+def expected_stray(facts: TaskFacts | None) -> float | None:
+    """How far a truth's residual strays from 1: the norm of m normal numbers by about 1 / sqrt(2 m) of itself."""
+    return (2 * facts.entries) ** -0.5 if facts is not None and facts.entries else None
