@@ -1,7 +1,6 @@
 """What a plan will cost, from a few short steps on this machine's device."""
 
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,7 +82,7 @@ def _shortened(cell: Cell, iterations: int) -> G2D2Settings:
     return validate(G2D2Settings, cell.settings | {"steps": _STEPS, "iterations": iterations}, where="solver settings")
 
 
-def items_left(folder: SweepFolder, plan: Plan, again: Collection[str] = ()) -> int:
-    """Work items of the plan that are not solved, or are in shards to be solved `again`."""
-    solved = folder.solved_shards().difference(again)
+def items_left(folder: SweepFolder, plan: Plan) -> int:
+    """Work items of the plan that are not solved."""
+    solved = folder.solved_shards()
     return sum(shard.count for shard in plan.shards if shard.name not in solved)

@@ -140,9 +140,10 @@ def _held(folder: SweepFolder, plan: str, solved: set[str], retry_failed: bool) 
     if not failed and not elsewhere:
         return None
     table = folder.store.read_table(folder.plan_name(plan), columns=["item", "shard"])
-    pairs = zip(table["item"].to_pylist(), table["shard"].to_pylist(), strict=True)
-    held = {item: shard for item, shard in pairs if shard in solved and (item, shard) not in failed}
-    return None if not elsewhere and len(held) == len(table) else _finished(folder, elsewhere) | held
+    pairs = set(zip(table["item"].to_pylist(), table["shard"].to_pylist(), strict=True))
+    if not elsewhere and not pairs & failed:
+        return None
+    return _finished(folder, elsewhere) | {item: shard for item, shard in pairs - failed if shard in solved}
 
 
 def read_plan(folder: SweepFolder) -> Plan:

@@ -17,9 +17,8 @@ from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord
 from pipelines.nightly.spec import NightlySpec
 from pipelines.nightly.trend import Trend, trends
 from pipelines.plan import make_plan
-from pipelines.scoring import scoring_id
 from pipelines.spec import SweepSpec
-from pipelines.sweep import SweepResult, failed_shards, run_sweep
+from pipelines.sweep import SweepResult, run_sweep
 from pipelines.tracking.server import destination
 
 FIRST, NOT_COMPLETE, ROWS_FAILED = "no baseline", "not complete", "rows failed"
@@ -110,9 +109,7 @@ def _refuse_other_names(spec: NightlySpec, history: list[NightRecord]) -> None:
 def _left(sweep: SweepSpec, retry_failed: bool) -> int:
     """Work items that the sweep is about to solve."""
     folder = SweepFolder(sweep.output)
-    plan = make_plan(sweep, folder)
-    again = failed_shards(folder, plan, scoring_id(sweep.metrics, sweep.distribution)) if retry_failed else ()
-    return items_left(folder, plan, again)
+    return items_left(folder, make_plan(sweep, folder, retry_failed))
 
 
 def _measured(

@@ -20,7 +20,7 @@ from pipelines.plan import Plan
 
 PICTURE_BYTES = 8 * 2**20
 """All encoded pictures of a page together; as text in the page they take a third more."""
-_COLUMNS = ["item", "shard", "measurement", "manifest_shard", "manifest_row", "cell", "seed"]
+_COLUMNS = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell", "seed"]
 _SHARDS_KEPT = 64
 
 
@@ -45,7 +45,7 @@ class PictureReader:
             if sum(map(len, images.values())) + sum(map(len, found.values())) > budget:
                 break
             images |= found
-            rows.append(replace(row, prompt=self._measured(*self._place(row, items)).get("prompt", "")))
+            rows.append(replace(row, prompt=self._measured(self._item(row, items)).get("prompt", "")))
         return Pictures(rows, images, left_out=len(wanted) - len(rows))
 
     def solved(self, shard: str, item: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class PictureReader:
         """What the row needs and is not there yet."""
         found: dict[str, bytes] = {}
         if f"truth/{row.measurement}" not in known and f"y/{row.measurement}" not in known:
-            found |= self._measured_images(row.measurement, *self._place(row, items))
+            found |= self._measured_images(row.measurement, self._item(row, items))
         for cell in row.values:
             item, key = items.get((cell, row.measurement, row.seed)), f"{cell}/{row.measurement}/{row.seed}"
             if item is not None and key not in known:
@@ -80,12 +80,11 @@ class PictureReader:
                     found[key] = thumbnail(content)
         return found
 
-    def _place(self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]]) -> tuple[int, int]:
-        item = next(item for cell in row.values if (item := items.get((cell, row.measurement, row.seed))) is not None)
-        return item["manifest_shard"], item["manifest_row"]
+    def _item(self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]]) -> dict[str, Any]:
+        return next(item for cell in row.values if (item := items.get((cell, row.measurement, row.seed))) is not None)
 
-    def _measured_images(self, name: str, shard: int, row: int) -> dict[str, bytes]:
-        stored = self._measured(shard, row)
+    def _measured_images(self, name: str, item: dict[str, Any]) -> dict[str, bytes]:
+        stored = self._measured(item)
         if not stored:
             return {}
         found = {} if stored["truth"] is None else {f"truth/{name}": thumbnail(stored["truth"])}
@@ -96,8 +95,11 @@ class PictureReader:
             return found
         return found | ({f"y/{name}": thumbnail(encode_png(to_picture(y)))} if y.shape[0] in (1, 3) else {})
 
-    def _measured(self, shard: int, row: int) -> dict[str, Any]:
-        return {} if self.manifest is None else read_row(self.manifest.fetch([(shard, row)]), 0)
+    def _measured(self, item: dict[str, Any]) -> dict[str, Any]:
+        if self.manifest is None:
+            return {}
+        place = item["manifest_shard"], item["manifest_row"]
+        return read_row(self.manifest.fetch_measured([place], [item["measurement_digest"]]), 0)
 
     def _read_shard(self, shard: str) -> dict[str, dict[str, Any]]:
         rows = self.folder.read_solved(shard, columns=["item", "image", "trace"]).to_pylist()

@@ -91,15 +91,15 @@ def _manifest(spec: SweepSpec, plan: Plan, notes: list[str]) -> Manifest | None:
 
 def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder) -> dict[str, TaskFacts]:
     """Operator and noise of each task, from its first planned measurement."""
-    columns = ["manifest_shard", "manifest_row", "cell_index"]
-    items = folder.store.read_table(folder.plan_name(plan.id), columns=columns)
-    first = items.group_by("cell_index", use_threads=False).aggregate([(name, "first") for name in columns[:2]])
-    places = {
-        plan.cells[row["cell_index"]].task: (row["manifest_shard_first"], row["manifest_row_first"])
-        for row in first.to_pylist()
+    names = ("manifest_shard", "manifest_row", "measurement_digest")
+    items = folder.store.read_table(folder.plan_name(plan.id), columns=[*names, "cell_index"])
+    first = items.group_by("cell_index", use_threads=False).aggregate([(name, "first") for name in names])
+    found = {
+        plan.cells[row["cell_index"]].task: tuple(row[f"{name}_first"] for name in names) for row in first.to_pylist()
     }
-    rows = manifest.fetch(list(places.values()))
-    return {task: _task(read_row(rows, index)) for index, task in enumerate(places)}
+    places, digests = [place[:2] for place in found.values()], [digest for *_, digest in found.values()]
+    rows = manifest.fetch_measured(places, digests)
+    return {task: _task(read_row(rows, index)) for index, task in enumerate(found)}
 
 
 def _task(row: dict[str, Any]) -> TaskFacts:

@@ -9,6 +9,7 @@ from functools import cache
 import yaml
 
 from eval.metrics import metric_info, metric_names
+from eval.report.ranking import ranking_means
 from eval.statistics import PairedResult, compare_grid
 from operators import InputError
 from pipelines.cells import Cell
@@ -74,14 +75,13 @@ def best(record: Record) -> Iterator[tuple[str, str, float, Cell]]:
     """Metric, task, mean and cell of the best mean, for metrics that have a better and a worse."""
     for metric in _judged(record):
         for task in dict.fromkeys(cell.task for cell in record.scored):
-            means = {}
-            for cell in (cell for cell in record.scored if cell.task == task):
-                column = record.scores.values(cell.id, metric)
-                if column.finite.any():
-                    means[cell.id] = (float(column.values[column.finite].mean()), cell)
+            cells = {cell.id: cell for cell in record.scored if cell.task == task}
+            columns = {id: record.scores.values(id, metric) for id in cells}
+            means = ranking_means(columns)
             if means:
                 choose = max if metric_info(metric).direction == "higher" else min
-                yield metric, task, *choose(means.values(), key=lambda pair: pair[0])
+                id = choose(means, key=means.__getitem__)
+                yield metric, task, float(columns[id].values[columns[id].finite].mean()), cells[id]
 
 
 def comparison(record: Record) -> dict[str, bytes]:
