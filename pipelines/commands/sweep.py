@@ -18,7 +18,7 @@ EXAMPLE = "g2d2 sweep examples/tour.yaml"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", type=Path, help="the sweep's specification, a YAML file")
-    parser.add_argument("--retry-failed", action="store_true", help="solve shards with failed rows again")
+    parser.add_argument("--retry-failed", action="store_true", help="solve failed rows again")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
 
 
