@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--night", help="the night's name (default: today, UTC; for accept the newest)")
     parser.add_argument("--new", action="store_true", help="evaluate once more although this day has a night")
-    parser.add_argument("--retry-failed", action="store_true", help="solve shards with failed rows again")
+    parser.add_argument("--retry-failed", action="store_true", help="solve failed rows again")
     parser.add_argument("--reason", help="why a night is accepted; kept in history")
     parser.add_argument("--by", help="who accepts (default: the user's name)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-wait", action="store_true", help="submit and leave; the same command attaches later")
     parser.add_argument("--stop", action="store_true", help="stop the job that writes to this sweep's output")
     parser.add_argument("--again", action="store_true", help="run once more though it succeeded before")
-    parser.add_argument("--retry-failed", action="store_true", help="solve shards with failed rows again")
+    parser.add_argument("--retry-failed", action="store_true", help="solve failed rows again")
     parser.add_argument("--include", nargs="+", type=Path, default=[], metavar="PATH",
                         help="also send these files and folders, as a small manifest or prior")  # fmt: skip
     parser.add_argument("--installed", action="store_true", help="send no code: the cluster has g2d2 installed")
