@@ -8,6 +8,7 @@ from importlib import import_module
 
 from g2d2.version import __version__
 from operators import InputError
+from pipelines.interrupts import INTERRUPTED, sigterm_interrupts
 
 COMMANDS = {
     "demo": "a real sweep on the embedded prior, with nothing to prepare",
@@ -51,10 +52,15 @@ def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted."""
+    """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted, 143 ended by SIGTERM."""
     words = list(sys.argv[1:] if argv is None else argv)
     parser = build_parser([word for word in words if word in COMMANDS][:1])
     args = parser.parse_args(words or ["--help"])
+    with sigterm_interrupts() as final_code:
+        return final_code(_run(args))
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         code: int = args.run(args)
     except InputError as error:
@@ -62,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; finished results are kept, the same command goes on", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, as `| head` does
         return 0

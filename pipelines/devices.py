@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from operators import InputError
+from pipelines.interrupts import keeping_sigterm
 from pipelines.spec import Resources
 from pipelines.terminal import without_lines
 
 _CPU_ACTORS = 4
 """Actors that share a machine's cores without GPUs: several with few threads beat one with many."""
+_ASK_SECONDS = 10.0
+"""How often GPUs are asked for again: a sweep before this one leaves an actor that overwrites requests every 20 s."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,10 @@ def connect() -> None:
     if ray.is_initialized():
         return
     if not alone:
-        ray.init(logging_level="warning", log_to_driver=False)
+        with keeping_sigterm():  # Ray installs a handler of its own
+            ray.init(logging_level="warning", log_to_driver=False)
         return
-    with without_lines("RAY_BACKEND_LOG_LEVEL"):  # being told to be quiet, it tells so
+    with keeping_sigterm(), without_lines("RAY_BACKEND_LOG_LEVEL"):  # being told to be quiet, it tells so
         ray.init(
             address="local",
             num_cpus=1 + (os.cpu_count() or 1),  # scoring is light: it gets a slot without taking a core from solving
@@ -77,6 +81,10 @@ def place(resources: Resources, tell: Callable[[str], None]) -> Placement:
                 "resources.wait_for_gpus to begin with these."
             )
         return Placement(min(gpus, wanted or gpus), wanted, gpus=1, cpus=0, threads=None)
+    if not cpus:
+        raise InputError(
+            "resources: the cluster has neither GPUs nor CPU cores yet; resources.wait_for_gpus waits for its GPUs."
+        )
     spare = max(1, cpus - 1)  # one slot scores
     threads = resources.cpus_per_device or max(1, spare // _CPU_ACTORS)
     actors = wanted or max(1, spare // threads)
@@ -93,18 +101,25 @@ def _wait_for_a_gpu(wanted: int, seconds: float, tell: Callable[[str], None]) ->
     import ray
     from ray.autoscaler.sdk import request_resources
 
-    deadline = time.monotonic() + seconds
-    if not ray.cluster_resources().get("GPU"):
-        request_resources(bundles=[{"GPU": 1}] * wanted)
-        tell(f"the cluster has no GPU yet: {wanted} asked of its autoscaler, waiting up to {seconds:.0f} s for a first")
-    while not ray.cluster_resources().get("GPU"):
-        if time.monotonic() > deadline:
-            request_resources(bundles=[])
-            raise InputError(
-                f"resources.wait_for_gpus: no GPU joined the cluster within {seconds:.0f} s; look at `ray status`, or "
-                "wait longer."
-            )
-        time.sleep(1)
+    if ray.cluster_resources().get("GPU"):
+        return
+    tell(f"the cluster has no GPU yet: {wanted} asked of its autoscaler, waiting up to {seconds:.0f} s for a first")
+    ask = time.monotonic()
+    deadline = ask + seconds
+    try:
+        while not ray.cluster_resources().get("GPU"):
+            now = time.monotonic()
+            if now > deadline:
+                raise InputError(
+                    f"resources.wait_for_gpus: no GPU joined the cluster within {seconds:.0f} s; look at `ray status`, "
+                    "or wait longer."
+                )
+            if now >= ask:
+                request_resources(bundles=[{"GPU": 1}] * wanted)
+                ask = now + _ASK_SECONDS
+            time.sleep(1)
+    finally:
+        request_resources(bundles=[])  # it would outlive this process, and keep machines that nobody uses
 
 
 def devices_now() -> str:

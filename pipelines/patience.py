@@ -13,7 +13,6 @@ from pipelines.attempts import Attempt, noted, read_note
 from pipelines.layout import SweepFolder
 
 QUIET_SECONDS = 300.0
-_MOST_NAMES = 64
 
 
 @contextmanager
@@ -63,7 +62,7 @@ def _doing(folder: SweepFolder, run: str) -> str:
 def running(folder: SweepFolder, run: str) -> dict[str, Attempt]:
     """What this run's devices are busy with, by shard."""
     found = {}
-    for name in noted(folder)[:_MOST_NAMES]:
+    for name in noted(folder):
         note = read_note(folder, name)
         if note is not None and note["run"] == run and note["running"] is not None:
             found[name] = Attempt(**note["running"])

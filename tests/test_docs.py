@@ -1,8 +1,10 @@
 """What README and docs/ show works: complete examples run as they stand, and every command shown is one that exists."""
 
+import ast
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,12 @@ from pipelines import cli
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "SECURITY.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted(page for folder in ("examples", "cluster") for page in (ROOT / folder).rglob("README.md")),
+]
+CODE = ("operators", "g2d2", "eval", "pipelines", "cluster")
 WALKS = ["your-images.md", "adding-a-solver.md"]
 """Pages that a reader can follow from top to bottom in an empty folder."""
 
@@ -32,6 +39,23 @@ def test_examples_run(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_example_of_the_readme_runs_at_the_size_of_the_embedded_prior(tmp_path):
+    (code,) = blocks(ROOT / "README.md", "python")
+    smaller = {
+        'load_prior("ithq", device="cuda", dtype="float16")': 'load_prior("cifar10")',  # weights of a hub, and a GPU
+        'TASKS["sr4-256"]': 'TASKS["sr4-32"]',
+        "256, 256": "32, 32",
+        "eta_kl=eta)": "eta_kl=eta, steps=3, iterations=2)",
+    }
+    for shown, run in smaller.items():
+        assert shown in code
+        code = code.replace(shown, run)
+    script = tmp_path / "example.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WALKS)
 def test_walks_reach_their_end(page, tmp_path):
@@ -42,11 +66,60 @@ def test_walks_reach_their_end(page, tmp_path):
             (tmp_path / named[1]).write_text(content)
         elif language == "sh":
             lines.append(content)
+    walk(lines, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_tour_of_the_readme_reaches_its_end(tmp_path):
+    """With fewer measurements; then the report's example on what it made."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    section = (ROOT / "README.md").read_text().split("\n## Five minutes\n")[1].split("\n## ")[0]
+    shown = [block for block in re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL) if "g2d2 submit" not in block]
+    tour = "".join(shown)
+    words = re.findall(r"^g2d2 (\w+)", tour, flags=re.MULTILINE)
+    assert words == ["manifest", "plan", "sweep", "status", "report", "solve", "eval"]
+    assert "--limit 12" in tour
+    (tmp_path / "extra.py").write_text(blocks(DOCS / "reports.md", "python")[0].replace("out/demo/", "out/tour/"))
+    walk(["set -e", tour.replace("--limit 12", "--limit 1"), "python extra.py"], tmp_path)
+    assert (tmp_path / "out" / "tour" / "sweep" / "report" / "index.html").exists()
+
+
+def walk(lines, folder):
+    """Run the lines of a shell in a folder, with this project's command at hand."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_shows_the_specification_of_its_tour():
+    (shown,) = blocks(ROOT / "README.md", "yaml")
+    assert (ROOT / "examples" / "tour.yaml").read_text().endswith(shown.removeprefix("# examples/tour.yaml"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_fences_around_commands_say_that_they_are_shell(page):
+    for language, content in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+        assert language or not re.search(r"^g2d2 ", content, flags=re.MULTILINE), f"{page.name}: mark as sh:\n{content}"
+
+
+def test_troubleshooting_quotes_what_the_program_says():
+    said = "\n".join(text for folder in CODE for file in (ROOT / folder).rglob("*.py") for text in strings(file))
+    cells = re.findall(r"^\| (`.*?) \|", (DOCS / "troubleshooting.md").read_text(), flags=re.MULTILINE)
+    # a cell that begins without a quotation describes what is seen
+    quotes = [quote for cell in cells for quote in re.findall(r"`(.+?)`", cell)]
+    assert len(quotes) > 15
+    for quote in quotes:
+        for fragment in quote.split("..."):
+            assert fragment.strip() in said, f"nothing says {fragment!r}"
+
+
+def strings(file):
+    """Every text in a source file, as one piece where it is written in several, with a NUL where a value goes."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def commands(page):
@@ -64,7 +137,7 @@ def parser():
     return cli.build_parser(cli.COMMANDS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_shown_are_accepted(page, parser, capsys):
     for words in commands(page):
         assert accepted(parser, words), f"{page.name}: g2d2 {shlex.join(words)}: {capsys.readouterr().err}"
@@ -81,7 +154,7 @@ def accepted(parser, words):
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):

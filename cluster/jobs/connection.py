@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from cluster.ray_token import token
 from operators import InputError
 
 _ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
@@ -62,20 +63,6 @@ def dashboard_url(address: str | None) -> str:
             f"--address: {parts.scheme}://{parts.hostname or ''} is not a dashboard; give http://head:8265 or https://."
         )
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-
-
-def token() -> str | None:
-    """The cluster's token where Ray keeps it; the file in the home only when RAY_AUTH_MODE asks for it."""
-    mode = os.environ.get("RAY_AUTH_MODE", "").lower()
-    if mode == "disabled":
-        return None
-    if found := os.environ.get("RAY_AUTH_TOKEN", "").strip():
-        return found
-    path = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    file = Path(path) if path else Path.home() / ".ray" / "auth_token"
-    if path is None and (mode != "token" or not file.exists()):
-        return None
-    return file.read_text().strip()
 
 
 class Dashboard:
@@ -153,7 +140,8 @@ class Dashboard:
         except AuthenticationError:
             raise InputError(
                 f"--address: the cluster at {self.url} asks for a token, and none or a wrong one was given; set "
-                "RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to the file that holds it."
+                "RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to the file that holds it, "
+                "or `export RAY_AUTH_MODE=token` to use ~/.ray/auth_token."
             ) from None
         except InputError:
             raise

@@ -1,12 +1,14 @@
 """A job's log as it grows, and its true end: a connection that ends says nothing about the job."""
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from cluster.jobs.connection import Job, UnreachableError
+from operators import InputError
 
 _STOPPED_CODE = 130
 _COULD_NOT_RUN = 2
@@ -59,8 +61,7 @@ def follow(board: Board, job_id: str, write: Callable[[str], object], patience: 
             asyncio.run(_listen(board, job_id, replay, patience.silent))
             job = board.job(job_id)
             if job.ended:
-                replay.begin()
-                replay.hear(board.logs(job_id))
+                _hear_the_end(board, job_id, replay)
                 return job
             heard, wait = time.monotonic(), patience.first_wait
         except UnreachableError as error:
@@ -72,6 +73,17 @@ def follow(board: Board, job_id: str, write: Callable[[str], object], patience: 
                 ) from None
             wait = min(2 * wait, patience.longest_wait)
         time.sleep(wait)
+
+
+def _hear_the_end(board: Board, job_id: str, replay: _Replay) -> None:
+    """What no connection has told; the job's exit code is known, and worth more than its last lines."""
+    try:
+        text = board.logs(job_id)
+    except InputError as error:
+        print(f"job {job_id}: it has ended, and the end of its log cannot be read ({error})", file=sys.stderr)
+        return
+    replay.begin()
+    replay.hear(text)
 
 
 async def _listen(board: Board, job_id: str, replay: _Replay, silent: float) -> None:

@@ -1,5 +1,6 @@
 """Paths in a specification: what a job on other machines can still find, and what it cannot."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -59,7 +60,10 @@ def names_folder(prior: str) -> bool:
 
 
 def _travelling(path: str, included: Mapping[str, Path]) -> str:
+    if not path.startswith("/"):
+        return path
+    local = Path(os.path.normpath(path))  # what is included is written without `..` too
     for name, source in included.items():
-        if path.startswith("/") and Path(path).is_relative_to(source):
-            return (Path(name) / Path(path).relative_to(source)).as_posix()
+        if local.is_relative_to(source):
+            return (Path(name) / local.relative_to(source)).as_posix()
     return path

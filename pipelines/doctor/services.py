@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from cluster.ray_token import token, token_file
 from operators import InputError
 from pipelines.doctor.check import Finding
 from pipelines.storage import Store, open_store
@@ -44,7 +45,7 @@ def ray_token() -> Finding:
         return Finding("note", "RAY_AUTH_MODE turns tokens off: who reaches a Ray port runs code; set it to `token`.")
     if os.environ.get("RAY_AUTH_TOKEN"):
         return Finding("ok", "from RAY_AUTH_TOKEN")
-    file = _token_file()
+    file = token_file()
     if not file.exists():
         return Finding("ok", "none yet, and only clusters need one; `ray get-auth-token --generate` makes it")
     if file.stat().st_mode & 0o077:
@@ -87,16 +88,19 @@ def mlflow(uri: str | None) -> Finding:
 
 
 def _ask_dashboard(url: str) -> str | None:
-    token = os.environ.get("RAY_AUTH_TOKEN") or (_token_file().read_text().strip() if _token_file().exists() else "")
+    try:
+        secret = token()
+    except InputError as error:
+        return str(error)
     request = urllib.request.Request(
-        f"{url}/api/version", headers={"Authorization": f"Bearer {token}"} if token else {}
+        f"{url}/api/version", headers={"Authorization": f"Bearer {secret}"} if secret else {}
     )
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE):
             return None
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
-            return f"{url} refuses the token: copy the cluster's to {_token_file()}, or set RAY_AUTH_TOKEN."
+            return _refused(url, "refuses the token" if secret else "asks for a token")
         return f"{url} answers with {error.code}: this is no Ray dashboard; correct the address."
     except (OSError, ValueError):
         return f"{url} does not answer as a dashboard does: correct the address."
@@ -114,7 +118,7 @@ def _ask_gcs(where: str) -> str | None:
     if done.returncode == 0:
         return None
     if "token" in said.lower() or "unauthenticated" in said.lower():
-        return f"{where} refuses the token: copy the cluster's to {_token_file()}, or set RAY_AUTH_TOKEN."
+        return _refused(where, "refuses the token")
     if "version" in said.lower():
         return (
             f"{where} runs another version of Ray or Python: install Ray {version('ray')} there, or its version here."
@@ -162,6 +166,5 @@ def _be_quick(place: Store) -> None:
         place.retry_seconds = min(place.retry_seconds, PATIENCE)
 
 
-def _token_file() -> Path:
-    given = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return Path(given) if given else Path.home() / ".ray" / "auth_token"
+def _refused(where: str, how: str) -> str:
+    return f"{where} {how}: set RAY_AUTH_TOKEN, or RAY_AUTH_MODE=token with the cluster's token in {token_file()}."

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from operators import InputError
 from pipelines.images import MAX_FILE_BYTES
@@ -44,8 +43,9 @@ class Source:
 def read_file(store: Store, name: str) -> bytes:
     """A picture's file. On disk a file may be bad by itself; that a bucket is away is no picture's fault."""
     try:
-        if isinstance(store, LocalStore):
-            _check_size(Path(store.url(name)))
+        size = store.size(name)
+        if size > MAX_FILE_BYTES:
+            raise InputError(f"image {store.url(name)}: its file has {size} bytes and may have {MAX_FILE_BYTES}.")
         return store.read_bytes(name)
     except MissingObjectError:
         raise InputError(f"image {store.url(name)}: there is no such file.") from None
@@ -53,12 +53,3 @@ def read_file(store: Store, name: str) -> bytes:
         if isinstance(store, LocalStore):
             raise InputError(f"image {error}") from None
         raise
-
-
-def _check_size(file: Path) -> None:
-    try:
-        size = file.stat().st_size
-    except OSError:  # reading it will say why
-        return
-    if size > MAX_FILE_BYTES:
-        raise InputError(f"image {file}: its file has {size} bytes and may have {MAX_FILE_BYTES}.")

@@ -30,6 +30,10 @@ class Store(ABC):
         """Whether there is an object of exactly this name; a folder is none."""
 
     @abstractmethod
+    def size(self, name: str) -> int:
+        """The object's bytes, counted without reading them; a MissingObjectError if there is none."""
+
+    @abstractmethod
     def list(self, prefix: str = "") -> Names:
         """The names of all objects that begin with `prefix`, at any depth, sorted."""
 

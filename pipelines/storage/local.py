@@ -81,6 +81,13 @@ class LocalStore(Store):
         with _explained(file):
             return file.is_file()
 
+    def size(self, name: str) -> int:
+        file = self._file(name)
+        if not self.exists(name):
+            raise MissingObjectError(str(file))
+        with _explained(file):
+            return file.stat().st_size
+
     def list(self, prefix: str = "") -> Names:
         start = self._root / check_prefix(prefix).rpartition("/")[0]
         found = []

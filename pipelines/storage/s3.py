@@ -81,10 +81,13 @@ class S3Store(Store):
         return self._ask(put, name)
 
     def exists(self, name: str) -> bool:
-        # a listing, because the answer to HEAD cannot tell a missing bucket or a wrong key from a missing object
-        key = self._key(name)
-        page = self._ask(lambda client: client.call_s3("list_objects_v2", Bucket=self.bucket, Prefix=key, MaxKeys=1))
-        return any(found["Key"] == key for found in page.get("Contents", ()))
+        return self._listed(name) is not None
+
+    def size(self, name: str) -> int:
+        found = self._listed(name)
+        if found is None:
+            raise MissingObjectError(self.url(name))
+        return int(found["Size"])
 
     def list(self, prefix: str = "") -> Names:
         start = f"{self.prefix}/" if self.prefix else ""
@@ -101,6 +104,12 @@ class S3Store(Store):
     def delete(self, name: str) -> None:
         key = self._key(name)
         self._ask(lambda client: client.call_s3("delete_object", Bucket=self.bucket, Key=key), name)
+
+    def _listed(self, name: str) -> dict[str, Any] | None:
+        """By a listing, because HEAD's answer cannot tell a missing bucket or a wrong key from a missing object."""
+        key = self._key(name)
+        page = self._ask(lambda client: client.call_s3("list_objects_v2", Bucket=self.bucket, Prefix=key, MaxKeys=1))
+        return next((found for found in page.get("Contents", ()) if found["Key"] == key), None)
 
     def _list_page(self, prefix: str, more: dict[str, str]) -> Any:
         return self._ask(

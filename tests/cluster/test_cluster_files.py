@@ -340,3 +340,15 @@ def test_the_specification_of_the_page_is_valid():
 
     (text,) = re.findall(r"<<'SPEC'\n(.*?)\nSPEC", page(), flags=re.DOTALL)
     assert validate(SweepSpec, yaml.safe_load(text), where="page").name == "trial"
+
+
+def test_each_job_of_the_page_takes_the_specification_made_for_it(capsys):
+    created = re.findall(r"kubectl create configmap (\S+)", page())
+    lines = re.findall(r"\ng2d2 cluster render (ray\w+) --values mine\.yaml (--set [^|\n]*) \| kubectl", page())
+    assert [kind for kind, _ in lines] == list(JOBS)
+    assert len(set(created)) == len(created) == len(lines)  # a second `create` of the same name fails
+    for name, (kind, changes) in zip(created, lines, strict=True):
+        code, said = command(capsys, kind, *shlex.split(changes))
+        assert code == 0
+        assert f"name: {name}\n" in said.out
+        assert "key: AWS_SECRET_ACCESS_KEY" in said.out

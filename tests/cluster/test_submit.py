@@ -6,18 +6,20 @@ import os
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from cluster.jobs import Dashboard, Job, UnknownJobError, UnreachableError, exit_code, find_job, follow
 from cluster.jobs import package as packaging
-from cluster.jobs.connection import dashboard_url, token
+from cluster.jobs.connection import dashboard_url
 from cluster.jobs.following import Patience
 from cluster.jobs.identity import OUTPUT, SPECIFICATION, job_metadata, job_name, look_up, plan_digest
 from cluster.jobs.package import contents, own_package, place_included, write_package
 from cluster.jobs.paths import check_reach, local_paths, place_paths
 from cluster.jobs.submission import Request, command
 from cluster.jobs.variables import passed_on
+from cluster.ray_token import token
 from operators import InputError
 from operators.validation import validate
 from pipelines.cli import main
@@ -101,6 +103,13 @@ class TestAddress:
         monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
         assert token() is None
 
+    def test_a_token_file_that_cannot_be_read_is_named(self, tmp_path, monkeypatch):
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "none"))
+        with pytest.raises(InputError, match=r"RAY_AUTH_TOKEN_PATH: .*none cannot be read"):
+            token()
+
 
 class TestPackage:
     def test_code_and_the_embedded_prior_travel_and_nothing_else(self):
@@ -180,6 +189,17 @@ class TestPaths:
         placed = place_paths(sweep("data/m", "cifar10", "s3://bucket/o"), place_included([tmp_path / "data"]))
         assert placed.manifest == "data/m"
         assert local_paths(placed) == {}
+
+    def test_inputs_that_travel_are_found_from_beside_them(self, tmp_path, monkeypatch):
+        (tmp_path / "data" / "m").mkdir(parents=True)
+        (tmp_path / "data" / "prior").mkdir()
+        (tmp_path / "work").mkdir()
+        monkeypatch.chdir(tmp_path / "work")
+        included = place_included([Path("../data/m"), Path("../data/prior")])
+        placed = place_paths(sweep("../data/m", "../data/prior", "s3://bucket/o"), included)
+        assert (placed.manifest, placed.prior) == ("m", "prior")
+        outside = place_paths(sweep("../data/m/../n", "cifar10", "s3://bucket/o"), included)
+        assert list(local_paths(outside)) == ["manifest"]
 
     def test_a_cluster_of_other_machines_cannot_see_them(self):
         placed = place_paths(sweep("s3://bucket/m", "cifar10", "/here/o"), {})
@@ -303,6 +323,13 @@ class TestFollowing:
         with pytest.raises(UnreachableError, match=r"job j: nothing was heard of it for .* attaches again"):
             follow(board, "j", print, Patience(silent=1, away=0.1, first_wait=0.01))
 
+    def test_a_log_whose_end_cannot_be_read_does_not_hide_the_exit_code(self, capsys):
+        board, heard = Script(self.log, (40, "end")), []
+        board.logs = lambda job_id: (_ for _ in ()).throw(UnreachableError("gone"))
+        assert exit_code(follow(board, "j", heard.append, Patience(away=0, first_wait=0.01))) == 3
+        assert "".join(heard) == self.log[:40]
+        assert capsys.readouterr().err == "job j: it has ended, and the end of its log cannot be read (gone)\n"
+
     def test_a_job_the_cluster_forgot_is_an_error(self):
         board = Script(self.log)
         board.job = lambda job_id: (_ for _ in ()).throw(UnknownJobError("job: j does not exist."))
@@ -344,7 +371,7 @@ class Answer(BaseHTTPRequestHandler):
         (200, b"{}", "does not answer as a Ray dashboard"),
         (200, b"[]", "does not answer as a Ray dashboard"),
         (500, b"", "does not answer"),
-        (401, b"", "asks for a token"),
+        (401, b"", r"asks for a token.*`export RAY_AUTH_MODE=token` to use ~/\.ray/auth_token"),
         (403, b"", "asks for a token"),
     ],
 )

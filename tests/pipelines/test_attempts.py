@@ -123,6 +123,16 @@ def test_silence_is_broken_by_what_is_being_worked_on(folder, capsys):
     assert "no device works on this sweep; the cluster has 0 GPUs" in capsys.readouterr().err
 
 
+def test_the_oldest_of_very_many_is_named(folder, capsys):
+    for number in range(100, 0, -1):  # the last name by the alphabet is the oldest work
+        Attempts.open(folder, f"s{number:03}", Worker("r", "gpu")).begin([f"row-{number}"])
+    with patience(folder, "r", lambda: "100 GPUs", seconds=0.2):
+        time.sleep(1)
+    said = capsys.readouterr().err.splitlines()
+    assert "100 devices work" in said[0]
+    assert "s100 on gpu (1 rows: row-100)" in said[0]
+
+
 def test_signs_of_life_keep_it_silent(folder, capsys):
     with patience(folder, "r", lambda: "", seconds=5) as alive:
         alive()

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 
@@ -145,19 +146,32 @@ class Dashboard(BaseHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def dashboard():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Dashboard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 def test_a_dashboard_is_asked_with_the_token(monkeypatch, tmp_path):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Dashboard)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        assert "refuses the token" in services.ray(url).text
+    with dashboard() as url:
+        assert "token cannot be read" in services.ray(url).text
         (tmp_path / "token").write_text("right\n")
         assert services.ray(url).state == "ok"
         monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
-        assert services.ray(url).state == "fail"
-    finally:
-        server.shutdown()
-        server.server_close()
+        assert "refuses the token" in services.ray(url).text
+
+
+def test_the_home_token_is_shown_where_submit_would_show_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text("right\n")
+    with dashboard() as url:
+        assert "asks for a token: set RAY_AUTH_TOKEN, or RAY_AUTH_MODE=token" in services.ray(url).text
+        monkeypatch.setenv("RAY_AUTH_MODE", "token")
+        assert services.ray(url).state == "ok"
 
 
 def test_a_token_that_others_can_read_is_noted(monkeypatch, tmp_path):

@@ -27,6 +27,7 @@ def test_bytes_come_back(store):
     for data in (b"", b"one", os.urandom(300_000)):
         store.write_bytes("a/b c/ü+%20.bin", data)
         assert store.read_bytes("a/b c/ü+%20.bin") == data
+        assert store.size("a/b c/ü+%20.bin") == len(data)
     assert store.list() == ["a/b c/ü+%20.bin"]
 
 
@@ -36,6 +37,8 @@ def test_missing_objects(store):
         assert not store.exists(name)
         with pytest.raises(MissingObjectError, match=f"there is no .*{name}"):
             store.read_bytes(name)
+        with pytest.raises(MissingObjectError, match=f"there is no .*{name}"):
+            store.size(name)
         store.delete(name)
     assert store.exists("folder/x")
     store.delete("folder/x")
@@ -114,7 +117,7 @@ def test_a_pickle_holds_the_url_alone(store):
     "name", ["", "/etc/passwd", "../x", "a/../b", "a/..", "./a", "a//b", "a/", "a\\b", "a\nb", "a\0", "x" * 256]
 )
 def test_names_that_lead_elsewhere_are_refused(store, name):
-    operations = [store.read_bytes, store.exists, store.delete, store.child, store.path]
+    operations = [store.read_bytes, store.exists, store.size, store.delete, store.child, store.path]
     operations += [lambda n: store.write_bytes(n, b""), lambda n: store.create_new(n, b"")]
     for operation in operations:
         with pytest.raises(InputError, match="name in the store"):

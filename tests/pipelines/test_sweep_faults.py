@@ -99,15 +99,16 @@ def test_a_driver_killed_and_started_again(small_manifest, tiny_prior, tmp_path,
     assert all(folder.store.read_bytes(name) == content for name, content in before.items())
 
 
-def test_ctrl_c_keeps_what_is_done(small_manifest, tiny_prior, tmp_path, quiet):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_keep_what_is_done(small_manifest, tiny_prior, tmp_path, quiet, number, code):
     values = paced(specification(small_manifest, tiny_prior, tmp_path / "o"))
     folder = SweepFolder(values["output"])
     path = write_spec(tmp_path / "spec.yaml", values)
     process = start(path)
     wait_for_shards(folder, 2, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=120)
-    assert process.returncode == 130, err
+    assert process.returncode == code, err
     assert "the same command goes on" in err
     assert "Traceback" not in err
     facts = finished(start(path))

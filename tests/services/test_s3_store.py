@@ -85,7 +85,7 @@ def test_wrong_access_is_one_sentence_without_secrets(s3_env, monkeypatch, chang
             monkeypatch.setenv(name, value)
     store = s3()
     operations = [store.list, lambda: store.read_bytes("a"), lambda: store.exists("a"), lambda: store.delete("a")]
-    operations += [lambda: store.write_bytes("a", b""), lambda: store.create_new("a", b"")]
+    operations += [lambda: store.write_bytes("a", b""), lambda: store.create_new("a", b""), lambda: store.size("a")]
     for operation in operations:
         with pytest.raises(InputError, match=said) as caught:
             operation()

@@ -8,11 +8,12 @@ import pytest
 from PIL import Image
 
 from operators import InputError, validate
-from pipelines.manifest import BuildSettings
+from pipelines.manifest import BuildSettings, picture
 from pipelines.manifest.measuring import Measurer
 from pipelines.manifest.prompts import prompt_rule
 from pipelines.manifest.schema import safe_id
 from pipelines.manifest.sources import open_source
+from pipelines.storage import open_store
 
 
 def png(number):
@@ -37,6 +38,24 @@ def test_a_folder_is_read_at_any_depth_in_order_without_hidden_files(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(png(number))
     assert look(tmp_path) == ([("a.b/y", None, "", 2), ("a/x", None, "", 1), ("b", None, "", 0)], [])
+
+
+@pytest.mark.parametrize("place", ["local", "s3"])
+def test_a_file_too_large_to_be_a_picture_is_not_read(place, tmp_path, request, monkeypatch):
+    if place == "s3":
+        request.getfixturevalue("s3_env")
+    url = str(tmp_path) if place == "local" else f"s3://g2d2/{tmp_path.name}"
+    store, read = open_store(url), []
+    store.write_bytes("good.png", png(7))
+    store.write_bytes("large.png", png(8) + bytes(1000))
+    original = type(store).read_bytes
+    monkeypatch.setattr(type(store), "read_bytes", lambda self, name: read.append(name) or original(self, name))
+    monkeypatch.setattr(picture, "MAX_FILE_BYTES", 1000)
+    found, rejected = look(url)
+    assert [row[0] for row in found] == ["good"]
+    assert len(rejected) == 1
+    assert rejected[0].startswith(f"image {url}/large.png: its file has ")
+    assert read == ["good.png"]
 
 
 def test_parquet_with_bytes(make_table):
