@@ -17,7 +17,10 @@ SECONDS = "G2D2_STAND_IN_SECONDS"
 
 def instant(prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any) -> Reconstruction:
     """Flat grey images whose value follows from the seed; nothing is computed."""
-    started = time.perf_counter()
+    return _grey(prior, y, seeds, time.perf_counter())
+
+
+def _grey(prior: Prior, y: Tensor, seeds: Any, started: float) -> Reconstruction:
     levels = torch.tensor([seed % 255 for seed in seeds], dtype=torch.float32) / 127.5 - 1
     return reconstruction(prior, levels.view(-1, 1, 1, 1).expand(len(y), *prior.image_shape), started)
 
@@ -28,7 +31,10 @@ def paced(*args: Any, **options: Any) -> Reconstruction:
     return solve(*args, **options)
 
 
-def fixed_latency(*args: Any, **options: Any) -> Reconstruction:
+def fixed_latency(
+    prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any
+) -> Reconstruction:
     """A device that takes the same time for every batch, and computes nothing."""
+    started = time.perf_counter()
     time.sleep(float(os.environ.get(SECONDS, "0.5")))
-    return instant(*args, **options)
+    return _grey(prior, y, seeds, started)

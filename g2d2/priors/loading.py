@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from diffusers.models.modeling_utils import ModelMixin
 from diffusers.utils import logging as diffusers_logging
 from transformers.utils import logging as transformers_logging
 
@@ -81,8 +82,11 @@ def load_component(folder: Path, name: str) -> Any:
     options: dict[str, Any] = {"subfolder": name, "local_files_only": True}
     if name in WEIGHT_STEMS:
         options["use_safetensors"] = _has_safetensors(folder, name)  # left to itself, diffusers logs an error per guess
+    kind = _component_class(folder, name)
+    if issubclass(kind, ModelMixin):
+        options["low_cpu_mem_usage"] = False  # the sparing way needs another package, which diffusers would recommend
     try:
-        return _component_class(folder, name).from_pretrained(str(folder), **options)
+        return kind.from_pretrained(str(folder), **options)
     except InputError:
         raise
     except Exception as error:  # every loader has its own zoo of exceptions for a damaged or missing file

@@ -1,6 +1,8 @@
 """The VQ-Diffusion prior: guidance, prompts, frozen networks, folders."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -202,3 +204,9 @@ def test_a_hub_copy_without_safetensors_loads_plain_tensors(tmp_path, monkeypatc
     assert "transformer/*.bin" in asked[1]
     assert "text_encoder/*.bin" not in asked[1]
     assert not any(pattern.endswith(".bin") for pattern in asked[0])
+
+
+def test_loading_is_silent():
+    code = "from g2d2 import load_prior; load_prior('cifar10')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
