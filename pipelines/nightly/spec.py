@@ -50,7 +50,7 @@ class NightlySpec(BaseModel):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     """That a night without a change reports none."""
     speed: Share | None = 0.25
-    """Tolerated loss of speed, as `25%`; null: watched, not judged."""
+    """Tolerated loss of speed, as `25%`; null, and everywhere on CPUs: watched, not judged."""
     memory: Share | None = 0.1
     """Tolerated growth of peak device memory, as `10%`; null, and everywhere on CPUs: watched, not judged."""
     nights: int = Field(default=30, ge=2)

@@ -80,12 +80,17 @@ def test_reasons_are_in_words():
     assert judged(level(2), level(1), "memory").sentence().startswith("memory of star is regressed: 100% larger")
 
 
-def test_nothing_is_judged_where_nothing_is_asked_and_no_memory_of_a_cpus_processes():
-    old = night("a", {"speed": level(1), "memory": level(1)}, calibration=[reading(0.1)])
-    new = night("b", {"speed": level(2), "memory": level(2)}, calibration=[reading(0.1)])
-    assert judge_costs(new, accepted(old), {"speed": None, "memory": 0.1}) == []
-    (found,) = judge_costs(new, accepted(old), {"speed": 0.1, "memory": 0.1})
-    assert (found.metric, found.verdict) == ("speed", Verdict.REGRESSED)
+def test_nothing_is_judged_where_nothing_is_asked_and_no_costs_of_a_shared_cpu():
+    def nights(device):
+        calibration = [reading(0.1, device=device)]
+        old, new = ({"speed": level(mean), "memory": level(mean)} for mean in (1, 2))
+        return night("b", new, calibration=calibration), accepted(night("a", old, calibration=calibration))
+
+    asked = {"speed": 0.1, "memory": 0.1}
+    assert judge_costs(*nights("cpu"), asked) == []
+    assert judge_costs(*nights("a GPU"), dict.fromkeys(asked)) == []
+    found = judge_costs(*nights("a GPU"), asked)
+    assert [(one.metric, one.verdict) for one in found] == [(name, Verdict.REGRESSED) for name in asked]
 
 
 def test_the_workload_is_timed():
