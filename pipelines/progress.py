@@ -24,14 +24,21 @@ class Lines:
     def __init__(self, total: int, label: str, before: int = 0):
         self.total, self.label, self.before, self.done = total, label, before, before
         self.started = self.last = time.monotonic()
+        self.under_way = False
 
     def update(self, count: int) -> None:
         self.done += count
         now = time.monotonic()
         if now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
-            left = (now - self.started) / (self.done - self.before) * (self.total - self.done)
-            print(f"{self.label}: {self.done} of {self.total}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{self.label}: {self.done} of {self.total}{self._left(now)}", file=sys.stderr, flush=True)
+        if not self.under_way:  # what came before the first unit was starting up, and says nothing about the others
+            self.under_way, self.started, self.before = True, now, self.done
+
+    def _left(self, now: float) -> str:
+        if not self.under_way or self.done == self.before:
+            return ""
+        return f", {(now - self.started) / (self.done - self.before) * (self.total - self.done):.0f} s left"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
+from pipelines.summary import failures
 from pipelines.sweep import score_tables
 
 
@@ -33,7 +34,7 @@ def read_status(folder: SweepFolder) -> Status:
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
     for _, table in score_tables(folder, plan, summary["scoring"], ["item", "error"]):
-        errors.update(error for error in table["error"].to_pylist() if error is not None)
+        errors += failures(table)
     return Status(
         name=summary["specification"]["name"],
         items=plan.items,

@@ -92,16 +92,17 @@ def solve_and_score(
         batch_format="pyarrow",
         num_gpus=placement.gpus,
         num_cpus=placement.cpus,
-        compute=_pool(placement),
+        compute=_pool(placement, len(shards)),
     )
     yield from _run(dataset.map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
 
 
-def _pool(placement: Placement) -> ActorPoolStrategy:
+def _pool(placement: Placement, shards: int) -> ActorPoolStrategy:
     """GPU actors come and go with their nodes: one is enough to go on. Cores are shared out once."""
-    least = 1 if placement.gpus else placement.actors
+    actors = min(placement.actors, shards)  # others would load the prior for nothing
+    least = 1 if placement.gpus else actors
     return ActorPoolStrategy(
-        min_size=least, max_size=placement.most, initial_size=placement.actors, max_tasks_in_flight_per_actor=2
+        min_size=least, max_size=placement.most, initial_size=actors, max_tasks_in_flight_per_actor=2
     )
 
 

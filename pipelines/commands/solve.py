@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+import math
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -211,7 +212,8 @@ def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
         print(json.dumps(summary), flush=True)
         return
     psnr = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
-    fit = f"residual {summary['residual']:.2f} (noise alone {summary['expected_residual']:.2f})"
+    ratio = summary["residual"] / summary["expected_residual"] if summary["expected_residual"] else math.nan
+    fit = f"residual {ratio:.2f} (1: noise alone)" if math.isfinite(ratio) else f"residual {summary['residual']:.2g}"
     print(f"{summary['reconstruction']}  {psnr}{fit}  {summary['seconds']:.1f} s", flush=True)
 
 

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipelines.spec import SweepSpec, load_spec
-from pipelines.summary import cell_table, process_table
+from pipelines.summary import cell_table, failures, process_table
 from pipelines.sweep import SweepResult, counts_record, run_sweep
 from pipelines.terminal import command, results_alone
 from pipelines.tracking import Tracked, track
 from pipelines.tracking.server import destination
 
+_SHOWN_FAILURES = 3
 EXAMPLE = "g2d2 sweep examples/tour.yaml"
 
 
@@ -69,5 +70,7 @@ def _print(result: SweepResult, spec: SweepSpec) -> None:
         f"\n{counts.committed} of {counts.expected} work items committed, {counts.duplicates} twice, "
         f"{counts.failed} failed"
     )
+    for sentence, count in failures(result.scores.table).most_common(_SHOWN_FAILURES):
+        print(f"  {count} x {sentence}")
     print(f"scores: {result.scores_url}")
     print(f"report: {command('g2d2')} report {shlex.quote(result.folder.url)}", flush=True)

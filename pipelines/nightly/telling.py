@@ -76,8 +76,6 @@ _TREND_HEADER = ["metric", "cell", "nights", "tonight", "changes of level"]
 
 def trend_rows(trends: Sequence[Trend]) -> tuple[list[list[str]], list[str]]:
     """Series that changed come first; the rest as far as a screen takes them, and a line on what is left out."""
-    if not trends or len(trends[0].nights) < 2:
-        return [], []
     ordered = sorted(trends, key=lambda trend: not trend.changes)
     rows = [
         [trend.metric, trend.label, sparkline(trend.levels), _level(trend.levels[-1]), "; ".join(trend.marks()) or "-"]
@@ -123,7 +121,8 @@ def _opening(night: Night, spec_path: str) -> list[str]:
 
 
 def _trend_title(trends: Sequence[Trend]) -> str:
-    return f"trend over {len(trends[0].nights)} nights"
+    nights = len(trends[0].nights)
+    return f"trend over {nights} nights" if nights > 1 else "tonight's numbers"
 
 
 def _level(level: Level | None) -> str:

@@ -175,8 +175,9 @@ def test_a_prompt_the_prior_cannot_take_is_an_error_row(tiny_prior, tmp_path, ca
     assert run("sweep", path, "--json") == 1
     facts = json.loads(capsys.readouterr().out)
     assert (facts["complete"], facts["expected"], facts["failed"]) == (True, 8, 4)
-    assert run("status", tmp_path / "o") == 1
-    assert "4 x prompt:" in capsys.readouterr().out
+    for words in (["status", tmp_path / "o"], ["sweep", path]):
+        assert run(*words) == 1
+        assert "4 x prompt:" in capsys.readouterr().out
 
 
 def test_other_metrics_are_scored_without_solving(base):
