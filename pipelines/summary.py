@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 
 from eval.metrics import metric_info
 from eval.scores import ScoreTable
-from eval.statistics import PairedResult, bootstrap_interval, compare_grid
+from eval.statistics import PairedResult, bootstrap_interval, compare_grid, corrected_together
+from eval.verdicts import SIGNIFICANT, images_needed, verdict
 from operators import InputError
 
-LEVEL = 0.05
-"""Corrected p-values below it count as a difference."""
 _SHOWN_CELLS = 40
 _WHAT = ("task", "process")
 """What a cell is told by, even where it is the only one."""
@@ -37,24 +37,23 @@ def cell_table(
 
 
 def process_table(scores: ScoreTable, metrics: Sequence[str], grid: Sequence[str]) -> str | None:
-    """Star minus Markov at the same point of the grid; None where there is no such pair."""
+    """Star minus Markov at the same point of the grid, by metrics that judge; None where there is no such pair."""
     shown = [name for name in _shown(scores, grid) if name != "process"]
     cells = {scores.cell_label(cell): cell for cell in scores.cells()}
-    rows, coarse = [], ""
+    found: list[PairedResult] = []
     for metric in metrics:
-        try:
-            results = compare_grid(scores, metric, along="process", within=["task", *grid])
-        except InputError:
-            continue
-        for result in results:
-            # labels sort markov before star, so that the difference is star minus Markov
-            rows.append([*_named(scores, cells[result.a], shown), metric, *_difference(metric, result)])
-        coarse = coarse or _too_few(scores, results, cells)
-    if not rows:
+        if metric_info(metric).direction != "none":
+            with suppress(InputError):  # no pair, or none that has a value of this metric
+                found += compare_grid(scores, metric, along="process", within=["task", *grid])
+    if not found:
         return None
+    # labels sort markov before star, so that the difference is star minus Markov
+    rows = [
+        [*_named(scores, cells[one.a], shown), one.metric, *_difference(one)] for one in corrected_together(found)
+    ]  # fmt: skip
     header = [*shown, "metric", "star - Markov [95 %]", "p (Holm)", ""]
     words = [*range(len(shown) + 1), len(header) - 1]
-    return "\n".join([aligned([header, *rows], words), *([coarse] if coarse else [])])
+    return "\n".join([aligned([header, *rows], words), _corrected(found)])
 
 
 def failures(table: pa.Table) -> Counter[str]:
@@ -118,31 +117,18 @@ def _costs(scores: ScoreTable, cell: str) -> list[str]:
     return [mean, str(len(seconds.values)), str(seconds.failed_count)]
 
 
-def _difference(metric: str, result: PairedResult) -> list[str]:
+def _difference(result: PairedResult) -> list[str]:
     """Difference and interval, corrected p, and what both together allow to say."""
-    gap, p = result.difference, 1.0 if result.p_corrected is None else result.p_corrected
+    gap = result.difference
     interval = "" if gap.low is None or gap.high is None else f" [{gap.low:+.3f}, {gap.high:+.3f}]"
-    apart = gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
-    said = "no difference shown" if not apart else _verdict(metric, gap.mean, p < LEVEL)
-    return [f"{gap.mean:+.3f}{interval}", f"{p:.2g}", said]
+    said = verdict(metric_info(result.metric), result, "star", "Markov")
+    return [f"{gap.mean:+.3f}{interval}", f"{result.p_corrected:.2g}", said]
 
 
-def _too_few(scores: ScoreTable, results: Sequence[PairedResult], cells: dict[str, str]) -> str:
-    """A sentence where so few measurements were compared that no p-value could pass the correction."""
-    columns = [scores.values(cells[result.a], result.metric) for result in results]
-    measured = min(len(set(column.measurements[column.finite])) for column in columns)
-    if len(results) * 2.0 ** (1 - measured) < LEVEL:
-        return ""
-    enough = next(count for count in range(measured, 64) if len(results) * 2.0 ** (1 - count) < LEVEL)
-    return (
-        f"{measured} measurements cannot give p below {LEVEL:g} over {len(results)} comparisons of a metric, "
-        f"however large the difference; {enough} can."
-    )
-
-
-def _verdict(metric: str, difference: float, sure: bool) -> str:
-    direction = metric_info(metric).direction
-    if direction == "none":
-        return "differs" if sure else f"may differ (p >= {LEVEL:g})"
-    ahead = "star" if (difference > 0) == (direction == "higher") else "Markov"
-    return f"{ahead} better" if sure else f"leans to {ahead} (p >= {LEVEL:g})"
+def _corrected(results: Sequence[PairedResult]) -> str:
+    """What p was corrected over, and whether so few measurements were compared that none could pass."""
+    counted = f"p is corrected over {len(results)} comparisons" if len(results) > 1 else "one comparison"
+    measured, enough = max(result.difference.clusters for result in results), images_needed(len(results))
+    if measured >= enough:
+        return f"{counted}."
+    return f"{counted}: {measured} measurements cannot give one below {SIGNIFICANT:g}, {enough} can."

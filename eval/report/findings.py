@@ -8,10 +8,9 @@ import numpy as np
 from eval.metrics import MetricInfo
 from eval.report.results import CellResult, Results, worded
 from eval.scores import CellValues
-from eval.statistics import Interval, PairedResult, bootstrap_interval, holm, paired
+from eval.statistics import Interval, PairedResult, bootstrap_interval, corrected_together, paired
+from eval.verdicts import ahead, significant, verdict
 from operators import InputError
-
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -55,18 +54,15 @@ class Duel:
     @property
     def winner(self) -> str | None:
         """`star` or `markov` where the interval excludes 0 and the corrected p-value is small, else None."""
-        if self.result is None or self.result.difference.low is None or self.result.difference.high is None:
+        if self.result is None or not significant(self.result):
             return None
-        gap, p = self.result.difference, self.result.p_corrected
-        if self.result.difference.low <= 0 <= self.result.difference.high or p is None or p >= SIGNIFICANT:
-            return None
-        return "star" if (gap.mean > 0) == (self.metric.direction == "higher") else "markov"
+        return {"a": "star", "b": "markov", None: None}[ahead(self.metric, self.result)]
 
     @property
     def verdict(self) -> str:
         if self.result is None:
             return f"not compared: {self.reason}"
-        return {"star": "star better", "markov": "Markov better", None: "no difference shown"}[self.winner]
+        return verdict(self.metric, self.result, "star", "Markov")
 
 
 def best_of(cells: Sequence[CellResult], metric: MetricInfo) -> CellResult | None:
@@ -110,14 +106,13 @@ def best_duels(results: Results) -> list[Duel]:
 
 
 def grid_duels(results: Results) -> list[Duel]:
-    """Star against Markov wherever all other parameters of the grid agree, corrected per metric.
+    """Star against Markov wherever all other parameters of the grid agree, corrected over all of them.
 
     These are the pairs of `eval.statistics.compare_grid`, here on the rows both have: an unfinished sweep is compared
     too, and a pair that cannot be says why instead of taking the others along.
     """
     duels = []
     for metric in results.judged:
-        family = []
         for task in results.tasks:
             points: dict[tuple[object, ...], dict[str | None, CellResult]] = {}
             for cell in results.of_task(task):
@@ -125,9 +120,8 @@ def grid_duels(results: Results) -> list[Duel]:
                 points.setdefault(rest, {})[cell.process] = cell
             for pair in points.values():
                 if {"star", "markov"} <= pair.keys():
-                    family.append(_duel(results, task, metric, pair["star"], pair["markov"]))
-        duels += _corrected(family)
-    return duels
+                    duels.append(_duel(results, task, metric, pair["star"], pair["markov"]))
+    return _corrected(duels)
 
 
 def tuned_apart(results: Results) -> list[str]:
@@ -176,12 +170,8 @@ def _duel(results: Results, task: str, metric: MetricInfo, star: CellResult, mar
 
 
 def _corrected(duels: list[Duel]) -> list[Duel]:
-    done = [duel.result for duel in duels if duel.result is not None]
-    corrected = iter(holm([result.p_value for result in done])) if done else iter(())
-    return [
-        duel if duel.result is None else replace(duel, result=replace(duel.result, p_corrected=float(next(corrected))))
-        for duel in duels
-    ]
+    done = iter(corrected_together([duel.result for duel in duels if duel.result is not None]))
+    return [duel if duel.result is None else replace(duel, result=next(done)) for duel in duels]
 
 
 def _setting(results: Results, cells: Sequence[CellResult], name: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from eval.paper import CITATION
+from eval.report.choosing import CELLS_SHOWN
 from eval.report.content import Facts, Report
 from eval.report.findings import Best, Duel, tuned_apart
 from eval.report.numbers import p_shown, shown, spread
@@ -12,6 +13,7 @@ from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.ranking import ENOUGH
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
+from eval.verdicts import SIGNIFICANT
 
 _FIGURE = '<figure class="chart"{}></figure>'
 _CONTROLS = '<div class="controls"></div>'
@@ -83,8 +85,10 @@ def _best(best: Sequence[Best]) -> str:
 
 
 def _processes(duels: Sequence[Duel], grid: Sequence[Duel], tuned: Sequence[str]) -> str:
-    words = "Each process with its best settings by that metric, on the same measurements and seeds; p after Holm's "
-    words += "correction. A winner needs an interval without 0 and p below 0.05."
+    words = (
+        "Each process with its best settings by that metric, on the same measurements and seeds; p after Holm's "
+        f"correction over {_comparisons(duels)}. A winner needs an interval without 0 and p below {SIGNIFICANT:g}."
+    )
     first = table(_DUEL_HEADER, [_duel_row(duel) for duel in duels], "Best star minus best Markov")
     html = paragraph(words)
     if tuned:
@@ -94,9 +98,15 @@ def _processes(duels: Sequence[Duel], grid: Sequence[Duel], tuned: Sequence[str]
     others = [duel for duel in grid if (duel.star.id, duel.markov.id, duel.metric.name) not in same]
     if others:
         rows = [_duel_row(duel) for duel in grid]
-        inside = table(_DUEL_HEADER, rows, "Star minus Markov at every point of the grid")
+        caption = f"Star minus Markov at every point of the grid; p corrected over {_comparisons(grid)}"
+        inside = table(_DUEL_HEADER, rows, caption)
         html += f"{_won(grid)}<details><summary>Every point of the grid</summary>{inside}</details>"
     return html
+
+
+def _comparisons(duels: Sequence[Duel]) -> str:
+    count = sum(duel.result is not None for duel in duels)
+    return f"{count} comparisons" if count != 1 else "the only comparison"
 
 
 _DUEL_HEADER = [
@@ -145,7 +155,7 @@ def _pictures(report: Report) -> str:
 
 def _traces() -> str:
     names = "".join(_FIGURE.format(f' id="{name}"') for name in ("losses", "remasked"))
-    words = "The best settings of each process, by the first metric."
+    words = f"All cells of a task with at most {CELLS_SHOWN}; of more, the best of each process by the first metric."
     return paragraph(words) + f'{_CONTROLS}<div class="two">{names}</div>' + _FIGURE.format(' id="samples"')
 
 

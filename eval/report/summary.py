@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from html import escape
 
 from eval.report.content import Facts, TaskFacts
-from eval.report.findings import SIGNIFICANT, Best, Duel
+from eval.report.findings import Best, Duel
 from eval.report.numbers import p_shown, shown, spread
 from eval.report.results import Results
+from eval.verdicts import images_needed
 
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 
@@ -64,10 +65,9 @@ def headline(duels: Sequence[Duel]) -> str:
 def too_few(duels: Sequence[Duel]) -> str | None:
     """Said where even a difference of the same sign in every image could not reach significance."""
     images = [duel.result.difference.clusters for duel in duels if duel.result is not None]
-    # a sign-flip test of n images gives at least 2 / 2^n, and Holm multiplies the smallest p by the number of tests
-    if not images or len(duels) * 2 ** (1 - max(images)) < SIGNIFICANT:
+    if not images or max(images) >= images_needed(len(duels)):
         return None
-    return f"{_counted(max(images), 'image')} cannot tell star from Markov; take more"
+    return f"{_counted(max(images), 'image')} cannot tell star from Markov; {images_needed(len(duels))} can"
 
 
 def task_words(task: TaskFacts) -> str:

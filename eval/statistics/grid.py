@@ -34,8 +34,15 @@ def compare_grid(
         paired(table.values(a, metric), table.values(b, metric), confidence=confidence, resamples=resamples, seed=seed)
         for a, b in pairs
     ]
-    corrected = holm([result.p_value for result in found])
-    return [replace(result, p_corrected=float(p)) for result, p in zip(found, corrected, strict=True)]
+    return corrected_together(found)
+
+
+def corrected_together(results: Sequence[PairedResult]) -> list[PairedResult]:
+    """The same comparisons with p-values after Holm's correction over all of them."""
+    if not results:
+        return []
+    ps = holm([result.p_value for result in results])
+    return [replace(result, p_corrected=float(p)) for result, p in zip(results, ps, strict=True)]
 
 
 def _with_baseline(table: ScoreTable, baseline: str) -> list[tuple[str, str]]:

@@ -10,14 +10,12 @@ import pyarrow as pa
 from eval.paper import paper_results
 from eval.scores import CellValues, ScoreTable
 from eval.statistics import Interval, bootstrap_interval, holm, paired
+from eval.verdicts import SIGNIFICANT
 from operators import InputError
 from pipelines.grid import matches
 from pipelines.paper.columns import COLUMNS, TASKS, paper_task
 from pipelines.paper.experiments import Contrast, Experiment, Row, TableSpec
 from pipelines.spec import SweepSpec
-
-SURE = 0.05
-"""A difference is shown where p after Holm's correction is below this and the interval leaves out 0."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Difference:
     @property
     def shown(self) -> bool:
         low, high = self.interval.low, self.interval.high
-        return low is not None and high is not None and not low <= 0 <= high and self.p < SURE
+        return low is not None and high is not None and not low <= 0 <= high and self.p < SIGNIFICANT
 
     @property
     def verdict(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch import from_numpy
 
-from eval.report.choosing import chosen_cells
+from eval.report.choosing import CELLS_SHOWN, chosen_cells
 from eval.report.content import TraceCurves
 from eval.report.findings import best_of
 from eval.report.results import CellResult, Results
@@ -38,8 +38,10 @@ def read_traces(
 
 
 def _shown(results: Results, task: str) -> list[CellResult]:
-    """The best cell of each process by the first metric that judges: star and Markov side by side."""
+    """All of a few cells; of many the best of each process by the first metric that judges."""
     cells = results.of_task(task)
+    if len(cells) <= CELLS_SHOWN:
+        return cells
     if not results.judged:
         return chosen_cells(results, task)
     processes = dict.fromkeys(cell.process for cell in cells)

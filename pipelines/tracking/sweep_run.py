@@ -10,7 +10,7 @@ import yaml
 
 from eval.metrics import metric_info, metric_names
 from eval.report.ranking import ranking_means
-from eval.statistics import PairedResult, compare_grid
+from eval.statistics import PairedResult, compare_grid, corrected_together
 from operators import InputError
 from pipelines.cells import Cell
 from pipelines.identity import fingerprint
@@ -93,12 +93,13 @@ def comparison(record: Record) -> dict[str, bytes]:
     table = csv.writer(text)
     table.writerow(_COLUMNS)
     within, refused = ["task", *record.spec.grid.names()], []
+    found: list[PairedResult] = []
     for metric in _judged(record):
         try:
-            for result in compare_grid(record.scores, metric, along="process", within=within):
-                table.writerow(_row(result, names))
+            found += compare_grid(record.scores, metric, along="process", within=within)
         except InputError as error:
             refused.append(f"{metric}: {error}")
+    table.writerows(_row(result, names) for result in corrected_together(found))
     files = {"star-vs-markov.csv": text.getvalue().encode()}
     return files if not refused else files | {"not-compared.txt": "\n".join(refused).encode()}
 

@@ -23,11 +23,11 @@ def scored(images, eta_kl=(0.001, 0.01), process=("markov", "star"), better=1.0)
                 {
                     "item": f"{number}-{image}", "measurement": f"{image}", "measurement_digest": "d", "seed": 0,
                     "cell": f"c{number}", "error": None, "task": "sr4-32", "process": name, "schedule": "linear",
-                    "eta_kl": eta, "learning_rate": 20.0 if name == "star" else 15.0, "psnr": psnr, "residual": 1.0,
-                    "seconds": 2.0,
+                    "eta_kl": eta, "learning_rate": 20.0 if name == "star" else 15.0, "psnr": psnr, "ssim": 0.5,
+                    "residual": 1.0, "seconds": 2.0,
                 }
             )  # fmt: skip
-    schema = score_schema(metrics=["psnr", "residual", "seconds"], parameters=PARAMETERS)
+    schema = score_schema(metrics=["psnr", "ssim", "residual", "seconds"], parameters=PARAMETERS)
     return ScoreTable(pa.Table.from_pylist(rows, schema=schema))
 
 
@@ -46,20 +46,19 @@ def test_a_lone_cell_is_told_by_task_and_process():
 
 
 def test_a_clear_difference_is_called_one():
-    header, *rows = process_table(scored(12), ["psnr", "residual"], ["process", "eta_kl"]).splitlines()
+    header, *rows, last = process_table(scored(12), ["psnr", "ssim", "residual"], ["process", "eta_kl"]).splitlines()
     assert header.split()[:3] == ["task", "eta_kl", "metric"]
     assert [row.split()[:3] for row in rows[:2]] == [["sr4-32", eta, "psnr"] for eta in ("0.001", "0.01")]
     assert all(row.endswith("star better") for row in rows[:2])
     assert all(row.endswith("no difference shown") for row in rows[2:])
-    assert len(rows) == 4
+    assert len(rows) == 4  # a residual is neither better nor worse
+    assert last == "p is corrected over 4 comparisons."
     assert process_table(scored(12, process=["star"]), ["psnr"], ["eta_kl"]) is None
 
 
 def test_with_too_few_images_it_says_so_and_how_many_would_do():
     *rows, last = process_table(scored(6, better=-3), ["psnr"], ["process", "eta_kl"]).splitlines()
     assert all(row.endswith("leans to Markov (p >= 0.05)") for row in rows[1:])
-    assert last == (
-        "6 measurements cannot give p below 0.05 over 2 comparisons of a metric, however large the difference; 7 can."
-    )
-    *_, enough = process_table(scored(7, better=-3), ["psnr"], ["process", "eta_kl"]).splitlines()
+    assert last == "p is corrected over 2 comparisons: 6 measurements cannot give one below 0.05, 7 can."
+    *_, enough, _ = process_table(scored(7, better=-3), ["psnr"], ["process", "eta_kl"]).splitlines()
     assert enough.endswith("Markov better")

@@ -1,0 +1,36 @@
+"""What a paired comparison allows to say: the same words in terminal, report and tables."""
+
+from eval.metrics import MetricInfo
+from eval.statistics import PairedResult
+
+SIGNIFICANT = 0.05
+"""A difference is one where its interval leaves out 0 and its corrected p is below this."""
+
+
+def ahead(metric: MetricInfo, result: PairedResult) -> str | None:
+    """`a` or `b`, whichever the interval of the difference favours; None where it holds 0 or nothing is better."""
+    gap = result.difference
+    if gap.low is None or gap.high is None or gap.low <= 0 <= gap.high or metric.direction == "none":
+        return None
+    return "a" if (gap.mean > 0) == (metric.direction == "higher") else "b"
+
+
+def significant(result: PairedResult) -> bool:
+    return result.p_corrected is not None and result.p_corrected < SIGNIFICANT
+
+
+def verdict(metric: MetricInfo, result: PairedResult, a: str, b: str) -> str:
+    """`star better`; `leans to star (p >= 0.05)` where the interval alone says so; `no difference shown`."""
+    which = ahead(metric, result)
+    if which is None:
+        return "no difference shown"
+    name = a if which == "a" else b
+    return f"{name} better" if significant(result) else f"leans to {name} (p >= {SIGNIFICANT:g})"
+
+
+def images_needed(comparisons: int) -> int:
+    """How many images a sign-flip test needs so that the clearest difference passes Holm's correction.
+
+    The test of n images gives at least 2 / 2^n, and the correction multiplies the smallest p by the comparisons.
+    """
+    return next(images for images in range(1, 1100) if comparisons * 2.0 ** (1 - images) < SIGNIFICANT)
