@@ -1,4 +1,4 @@
-"""`g2d2 paper`: the paper's experiments as sweeps, and tables in the paper's shape."""
+"""`g2d2 paper`: the paper's experiments as sweeps, tables in the paper's shape, and its figures."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from operators import InputError
 from pipelines.paper import Experiment, PaperTable, build_table, find_experiments, to_latex, to_markdown, to_record
+from pipelines.paper.drawing import draw_figures
 from pipelines.paper.running import HOME, moved, prepare_minis, run_specs
 from pipelines.storage import open_store
 
@@ -20,29 +21,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these experiments")
     parser.add_argument("--full", action="store_true", help="the full specifications instead of the minis")
-    parser.add_argument("--out", default=HOME, help="tables, and all that minis make (default: %(default)s)")
+    parser.add_argument("--out", default=HOME, help="tables, figures, and all that minis make (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the experiments and run none")
     parser.add_argument("--json", action="store_true", help="print the tables as one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run or resume the sweeps of each experiment, then write and print its table. 1 where rows failed."""
+    """Run or resume the sweeps of each experiment, write and print its table, draw its figures. 1 where rows failed."""
     experiments = [moved(one, args.out.rstrip("/")) for one in find_experiments(args.folder, args.only)]
     if args.list:
         return _list(experiments, args.json)
-    out, tables, failed = args.out.rstrip("/"), [], 0
+    out, tables, drawn, failed = args.out.rstrip("/"), [], [], 0
+    kind = "-full" if args.full else ""
     if not args.full:
         prepare_minis(experiments, out)
     for experiment in experiments:
         with redirect_stdout(sys.stderr):  # Ray tells of lost workers on stdout, which is for results alone
             table, failures = _table(experiment, args.full)
-        _write(table, f"{out}/tables{'-full' if args.full else ''}")
+            _write(table, f"{out}/tables{kind}")
+            specs = experiment.full_figures if args.full else experiment.mini_figures
+            urls, undrawn = draw_figures(specs.values(), f"{out}/figures{kind}") if specs else ([], 0)
         if not args.json:
             print(to_markdown(table), flush=True)
+            print("".join(f"figure: {url}\n" for url in urls if url.endswith(".png")), flush=True)
         tables.append(table)
-        failed += failures
+        drawn += urls
+        failed += failures + undrawn
     if args.json:
-        print(json.dumps({"failed": failed, "tables": [to_record(table) for table in tables]}))
+        print(json.dumps({"failed": failed, "tables": [to_record(table) for table in tables], "figures": drawn}))
     elif failed:
         print(f"{failed} rows failed; `g2d2 sweep SPEC --retry-failed` tries them again", file=sys.stderr)
     return 1 if failed else 0
@@ -66,14 +72,14 @@ def _write(table: PaperTable, folder: str) -> None:
 
 def _list(experiments: list[Experiment], as_json: bool) -> int:
     facts = [
-        {"name": one.name, "title": one.table.title, "source": one.table.source, "minis": list(one.minis),
-         "full": list(one.full)}
+        {"name": one.name, "title": one.table.title, "source": one.table.source,
+         "minis": [*one.minis, *one.mini_figures], "full": [*one.full, *one.full_figures]}
         for one in experiments
     ]  # fmt: skip
     if as_json:
         print(json.dumps(facts))
         return 0
-    for one in experiments:
-        print(f"{one.name}: {one.table.title} ({one.table.source})")
-        print(f"  full: {', '.join(one.full)}\n  mini: {', '.join(one.minis)}")
+    for one in facts:
+        print(f"{one['name']}: {one['title']} ({one['source']})")
+        print(f"  full: {', '.join(one['full'])}\n  mini: {', '.join(one['minis'])}")
     return 0

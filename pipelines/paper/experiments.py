@@ -1,6 +1,9 @@
-"""The paper's experiments as folders: `table.yaml`, full specifications, and `mini*.yaml` for the embedded prior."""
+"""The paper's experiments as folders: `table.yaml`, full specifications, and `mini*.yaml` for the embedded prior.
 
-from dataclasses import dataclass
+A specification with `figure` in its file's name keeps traces for the paper's figures, and is no part of the table.
+"""
+
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -124,6 +127,8 @@ class Experiment:
     """By file name without its ending."""
 
     full: dict[str, SweepSpec]
+    mini_figures: dict[str, SweepSpec] = field(default_factory=dict)
+    full_figures: dict[str, SweepSpec] = field(default_factory=dict)
 
 
 def find_experiments(folder: Path, only: list[str] | None = None) -> list[Experiment]:
@@ -145,5 +150,8 @@ def _read(folder: Path) -> Experiment:
         raise InputError(f"table {path}: it is not YAML ({' '.join(str(error).split())}).") from None
     table = validate(TableSpec, content if content is not None else {}, where=f"table {path}")
     specs = {file.stem: load_spec(file) for file in sorted(folder.glob("*.yaml")) if file.name != TABLE}
-    minis = {stem: spec for stem, spec in specs.items() if stem.startswith("mini")}
-    return Experiment(folder.name, table, minis, {stem: spec for stem, spec in specs.items() if stem not in minis})
+    sorted_out: dict[tuple[bool, bool], dict[str, SweepSpec]] = {}
+    for stem, spec in specs.items():
+        sorted_out.setdefault((stem.startswith("mini"), "figure" in stem), {})[stem] = spec
+    wanted = ((True, False), (False, False), (True, True), (False, True))
+    return Experiment(folder.name, table, *(sorted_out.get(kind, {}) for kind in wanted))

@@ -23,7 +23,11 @@ TASKS = ("sr4-32", "gaussian-deblur-32")
 
 def moved(experiment: Experiment, out: str) -> Experiment:
     """The experiment with its minis' paths below `out`."""
-    return replace(experiment, minis={stem: _moved(spec, out) for stem, spec in experiment.minis.items()})
+    minis, figures = (
+        {stem: _moved(spec, out) for stem, spec in specs.items()}
+        for specs in (experiment.minis, experiment.mini_figures)
+    )
+    return replace(experiment, minis=minis, mini_figures=figures)
 
 
 def _moved(spec: SweepSpec, out: str) -> SweepSpec:
@@ -34,7 +38,7 @@ def _moved(spec: SweepSpec, out: str) -> SweepSpec:
 
 def prepare_minis(experiments: Iterable[Experiment], out: str) -> None:
     """Measure the held-out photographs, and write the uninformed prior where one is named."""
-    specs = [spec for experiment in experiments for spec in experiment.minis.values()]
+    specs = [spec for one in experiments for spec in (*one.minis.values(), *one.mini_figures.values())]
     uninformed = out + UNINFORMED.removeprefix(HOME)
     if any(spec.prior == uninformed for spec in specs):
         if "://" in out:
