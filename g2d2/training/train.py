@@ -10,6 +10,7 @@ from diffusers import VQModel
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from g2d2.priors.loading import load_component
 from g2d2.training.data import Split, fetch, load_split
 from g2d2.training.export import export_prior
 from g2d2.training.loop import run_stage
@@ -21,7 +22,7 @@ from operators.errors import InputError
 _HELD_OUT_IMAGES = 512
 _HELD_OUT_TOKENS = 128
 # What decides the result; budgets, folders and devices may change between a run and its resumption.
-_FIXED = {"seed", "vqvae", "transformer"}
+_FIXED = {"seed", "start", "vqvae", "transformer"}
 
 
 def train_prior(recipe: Recipe, log: Callable[[str], None] = print) -> Path:
@@ -34,17 +35,15 @@ def train_prior(recipe: Recipe, log: Callable[[str], None] = print) -> Path:
     train, test = load_split(folder, "train"), load_split(folder, "test")
     log(f"{len(train)} training images, {len(test)} test images, on {device}")
 
-    first = VQVAEStage(recipe, train, test.images[:_HELD_OUT_IMAGES], device)
     encoded = recipe.out / "tokens.safetensors"
-    # A larger budget must not move the codes under tokens that the prior has already learnt from.
-    history = run_stage(first, recipe.vqvae_limits, recipe.out, frozen=encoded.exists())
-    _write_curve(recipe.out, first.name, history)
-    vqvae = first.vqvae.eval().requires_grad_(False)
+    vqvae = _tokeniser(recipe, train, test, encoded, device)
 
     log("encoding the training images, flips included")
     tokens = _training_tokens(encoded, vqvae, train)
     held_out = encode_tokens(vqvae, test.images[:_HELD_OUT_TOKENS]), test.labels[:_HELD_OUT_TOKENS]
     second = TransformerStage(recipe, tokens, train.labels, held_out, token_side(recipe.vqvae), device)
+    if recipe.start is not None:
+        second.start_from(recipe.start)
     exported = recipe.out / "export"
 
     def export() -> None:
@@ -54,6 +53,17 @@ def train_prior(recipe: Recipe, log: Callable[[str], None] = print) -> Path:
     export()
     log(f"exported to {exported}")
     return exported
+
+
+def _tokeniser(recipe: Recipe, train: Split, test: Split, encoded: Path, device: torch.device) -> VQModel:
+    if recipe.start is not None:
+        given: VQModel = load_component(recipe.start, "vqvae").to(device)
+        return given.eval().requires_grad_(False)
+    stage = VQVAEStage(recipe, train, test.images[:_HELD_OUT_IMAGES], device)
+    # A larger budget must not move the codes under tokens that the prior has already learnt from.
+    history = run_stage(stage, recipe.vqvae_limits, recipe.out, frozen=encoded.exists())
+    _write_curve(recipe.out, stage.name, history)
+    return stage.vqvae.eval().requires_grad_(False)
 
 
 def pick_device(name: str) -> torch.device:
@@ -72,7 +82,7 @@ def _claim(recipe: Recipe) -> None:
     mine = json.loads(recipe.model_dump_json())
     if path.exists():
         before = json.loads(path.read_text())
-        changed = sorted(key for key in _FIXED if before.get(key) != mine[key])
+        changed = sorted(key for key in _FIXED if before.get(key) != mine.get(key))
         if changed:
             raise InputError(f"{recipe.out} holds a run with another {', '.join(changed)}: use a new folder")
     path.write_text(json.dumps(mine, indent=2) + "\n")

@@ -1,6 +1,7 @@
 """Stage two: the VQ-Diffusion prior over tokens, with its text encoder and unconditional embedding."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,12 +11,21 @@ from diffusers.pipelines.deprecated.vq_diffusion.pipeline_vq_diffusion import (
 )
 from torch import Tensor, nn
 
+from g2d2.priors.loading import load_component
 from g2d2.training.data import PROMPTS
 from g2d2.training.loop import cosine_lr, step_generator
 from g2d2.training.noise import accept_row_timesteps, corrupt, spread_timesteps
 from g2d2.training.orthogonal import OrthogonalMomentum
 from g2d2.training.recipe import Recipe, TransformerSettings
 from g2d2.training.text import build_text_encoder, build_tokenizer, encode_ids, prompt_ids
+from operators.errors import InputError
+
+_LEARNT = {
+    "transformer": "transformer",
+    "text_encoder": "text_encoder",
+    "learned_classifier_free_sampling_embeddings": "unconditional",
+}
+"""Components of an exported prior, and where they are in `TokenPrior`."""
 
 
 class TokenPrior(nn.Module):
@@ -71,14 +81,18 @@ def _initialise(transformer: Transformer2DModel) -> None:
         nn.init.normal_(table.weight, std=0.3)
 
 
-def masked_nats(log_p: Tensor, tokens: Tensor, changed: Tensor) -> Tensor:
-    """Mean cross entropy in nats over the changed tokens of a batch."""
+def mean_nats(log_p: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
+    """Mean cross entropy in nats of the tokens at some places of a batch; 0 where there is no such place."""
     nats: Tensor = -log_p.gather(1, tokens[:, None])[:, 0]  # (B, D)
-    return (nats * changed).sum() / changed.sum().clamp(min=1)
+    return (nats * where).sum() / where.sum().clamp(min=1)
 
 
 class TransformerStage:
-    """Cross entropy of z_0 on masked tokens, with averaged weights for export."""
+    """Cross entropy of z_0 with averaged weights for export: on tokens that noise changed, and on those it kept.
+
+    Sampling hardly asks what the network says of a token that is not masked, but a solver does: its divergence from
+    the prior runs over every token. VQ-Diffusion's own loss covers them too.
+    """
 
     name = "transformer"
 
@@ -107,6 +121,16 @@ class TransformerStage:
             "rest": torch.optim.AdamW(rest, lr=self.settings.lr_rest, betas=(0.9, 0.95), weight_decay=0),
         }
 
+    def start_from(self, folder: Path) -> None:
+        """Take over a prior's weights; it must have the recipe's shape."""
+        for name, attribute in _LEARNT.items():
+            learnt = load_component(folder, name).state_dict()
+            for prior in (self.prior, self.average):
+                try:
+                    getattr(prior, attribute).load_state_dict(learnt)
+                except RuntimeError:
+                    raise InputError(f"start: the {name} of {folder} has another shape than the recipe's.") from None
+
     def step(self, index: int, fraction: float) -> dict[str, float]:
         s = self.settings
         generator = step_generator(self.seed, self.name, index)
@@ -116,7 +140,8 @@ class TransformerStage:
         t = spread_timesteps(s.batch, s.timesteps, generator)
         dropped = torch.rand(s.batch, generator=generator) < s.prompt_dropout
         noisy = corrupt(tokens, t, self.scheduler, generator)
-        loss = self._loss(self.prior, tokens, noisy, t, self.labels[rows], dropped)
+        changed, kept = self._nats(self.prior, tokens, noisy, t, self.labels[rows], dropped)
+        loss = changed + s.kept_weight * kept
         for optimizer, peak in zip(self.optimizers.values(), (s.lr_matrices, s.lr_rest), strict=True):
             optimizer.param_groups[0]["lr"] = peak * cosine_lr(fraction)
             optimizer.zero_grad(set_to_none=True)
@@ -124,17 +149,18 @@ class TransformerStage:
         for optimizer in self.optimizers.values():
             optimizer.step()
         self._average(index)
-        return {"loss": loss.item()}
+        return {"loss": changed.item(), "kept": kept.item()}
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
-        """Held-out nats per masked token of the averaged weights, over all noise levels."""
+        """Held-out nats of the averaged weights per token that noise changed and per token it kept, over all levels."""
         tokens, labels = self.held_out
         generator = step_generator(self.seed, "held out", 0)
         t = spread_timesteps(len(tokens), self.settings.timesteps, generator)
         noisy = corrupt(tokens, t, self.scheduler, generator)
         dropped = torch.zeros(len(tokens), dtype=torch.bool)
-        return {"held_out_nats": self._loss(self.average, tokens, noisy, t, labels, dropped).item()}
+        changed, kept = self._nats(self.average, tokens, noisy, t, labels, dropped)
+        return {"held_out_nats": changed.item(), "held_out_kept": kept.item()}
 
     def state(self) -> dict[str, Any]:
         return {
@@ -149,14 +175,15 @@ class TransformerStage:
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
 
-    def _loss(
+    def _nats(
         self, prior: TokenPrior, tokens: Tensor, noisy: Tensor, t: Tensor, labels: Tensor, dropped: Tensor
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         changed = (noisy != tokens).to(self.device)
         inputs = (part.to(self.device) for part in (noisy, t, labels, dropped))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             log_p = prior(*inputs)
-        return masked_nats(log_p.float(), tokens.to(self.device), changed)
+        log_p, truth = log_p.float(), tokens.to(self.device)
+        return mean_nats(log_p, truth, changed), mean_nats(log_p, truth, ~changed)
 
     @torch.no_grad()
     def _average(self, index: int) -> None:

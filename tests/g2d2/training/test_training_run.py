@@ -111,6 +111,37 @@ def test_a_larger_budget_trains_the_prior_but_not_the_tokeniser(
     assert not same["transformer"]
 
 
+def test_a_run_can_start_from_a_prior_and_keeps_its_tokeniser(
+    trained: Path, tiny_recipe: Callable[[Path], Recipe], tmp_path: Path
+) -> None:
+    recipe = tiny_recipe(tmp_path)
+    hardly = recipe.transformer.model_copy(update={"lr_matrices": 1e-7, "lr_rest": 1e-7})
+    recipe = recipe.model_copy(update={"start": trained / "export", "seed": 3, "transformer": hardly})
+    train_prior(recipe)
+    before, after = weights(trained), weights(tmp_path)
+    assert all(torch.equal(before[name], after[name]) for name in before if name.startswith("vqvae/"))
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+    assert all(torch.allclose(before[name], after[name], atol=1e-5) for name in before)
+    report_prior(recipe, images=20, log=lambda line: None)
+    assert "from there the prior alone, 4 steps of 4 images" in (tmp_path / "export" / "README.md").read_text()
+    other = hardly.model_copy(update={"heads": 4})
+    with pytest.raises(InputError, match=r"start: the transformer of .* has another shape than the recipe's"):
+        train_prior(recipe.model_copy(update={"out": tmp_path / "other", "transformer": other}))
+
+
+def test_the_prior_learns_to_keep_what_is_not_masked(tiny_recipe: Callable[[Path], Recipe], tmp_path: Path) -> None:
+    """A solver asks the prior about every token, not only about masked ones."""
+    limits = StageLimits(minutes=60, steps=120, report_every=60)
+    found = {}
+    for weight in (0.0, 1.0):
+        recipe = tiny_recipe(tmp_path / str(weight))
+        settings = recipe.transformer.model_copy(update={"kept_weight": weight})
+        train_prior(recipe.model_copy(update={"transformer": settings, "transformer_limits": limits}))
+        curve = json.loads((recipe.out / "transformer-curve.json").read_text())
+        found[weight] = curve[-1]["held_out_kept"]
+    assert found[1.0] < 0.5 < 1.0 < found[0.0]
+
+
 def test_another_recipe_in_the_same_folder_is_refused(trained: Path, tiny_recipe: Callable[[Path], Recipe]) -> None:
     recipe = tiny_recipe(trained).model_copy(update={"seed": 7})
     with pytest.raises(InputError, match="another seed"):
