@@ -1,8 +1,9 @@
 """Figures for papers, drawn by Matplotlib and written as PNG and PDF."""
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +13,19 @@ from PIL import Image
 from eval.report.content import PictureRow, Report, TraceCurves
 from eval.report.findings import best_duels
 from eval.report.numbers import shown
-from eval.report.plots import MARKERS, bare, differences, heat_map, legend, marginal, parallel, pareto, tint
+from eval.report.plots import (
+    COLOURS,
+    MARKERS,
+    OTHERS,
+    bare,
+    differences,
+    heat_map,
+    legend,
+    marginal,
+    parallel,
+    pareto,
+    tint,
+)
 from eval.report.residuals import expected_stray, residual_quantiles
 from eval.report.results import CellResult, Results
 
@@ -60,13 +73,13 @@ def traces(report: Report, task: str) -> Figure:
     """Losses of the inner iterations and re-masked tokens per step."""
     figure = Figure(figsize=(8, 2.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for curves in report.traces:
-        cell = _cell(report.results, curves.cell)
-        if cell.task == task:
-            style = {"color": tint(cell.process), "label": cell.label, "linewidth": 1}
-            steps = np.arange(len(curves.total)) * len(curves.levels) / len(curves.total)
-            left.plot(steps, curves.total, **style)
-            right.plot(np.arange(len(curves.remasked)) + 1, curves.remasked, **style)
+    shown_here = [
+        (curves, cell) for curves in report.traces if (cell := _cell(report.results, curves.cell)).task == task
+    ]
+    for (curves, cell), style in zip(shown_here, _styles([cell.process for _, cell in shown_here]), strict=True):
+        steps = np.arange(len(curves.total)) * len(curves.levels) / len(curves.total)
+        left.plot(steps, curves.total, label=cell.label, linewidth=1, **style)
+        right.plot(np.arange(len(curves.remasked)) + 1, curves.remasked, label=cell.label, linewidth=1, **style)
     left.set(title=f"{task}: total loss", xlabel="step (T first)")
     right.set(title="re-masked tokens", xlabel="step (T first)")
     for axes in (left, right):
@@ -96,15 +109,18 @@ def residuals(report: Report, task: str) -> Figure:
 
 
 def prior_samples(report: Report, curves: Sequence[TraceCurves]) -> Figure:
-    """What the prior alone guesses from z_t, one cell per line, as t falls."""
-    columns = max(len(one.samples) for one in curves)
+    """What the prior alone guesses from z_t, one cell per line, as t falls; at the right what it is held against."""
+    beside = [name for name in ("y", "truth") if f"{name}/{curves[0].measurement}" in report.pictures.images]
+    columns = max(len(one.samples) for one in curves) + len(beside)
     figure = Figure(figsize=(0.9 * columns + 0.9, 1.15 * len(curves) + 0.2), layout="constrained")
     for line, one in zip(figure.subplots(len(curves), columns, squeeze=False), curves, strict=True):
-        for axes in line[len(one.samples) :]:
+        shown_here = [(f"t = {level}", key) for level, key in one.samples]
+        shown_here += [(name, f"{name}/{one.measurement}") for name in beside]
+        for axes in line[len(shown_here) :]:
             axes.set_axis_off()
-        for axes, (level, key) in zip(line, one.samples, strict=False):
+        for axes, (title, key) in zip(line, shown_here, strict=False):
             _show(axes, report.pictures.images.get(key))
-            axes.set_title(f"t = {level}", fontsize=6)
+            axes.set_title(title, fontsize=6)
         label = _cell(report.results, one.cell).label
         line[0].set_ylabel(label.replace(", ", "\n"), fontsize=6)
     return figure
@@ -131,6 +147,15 @@ def _show(axes: Axes, content: bytes | None) -> None:
     if content is not None:
         with Image.open(io.BytesIO(content)) as picture:
             axes.imshow(np.asarray(picture.convert("RGB")), interpolation="nearest")
+
+
+def _styles(processes: Sequence[str | None]) -> Iterator[dict[str, str]]:
+    """A process has its colour, others have one each; lines of one colour differ in dash."""
+    plain, used = iter(cycle(OTHERS)), Counter[str]()
+    for process in processes:
+        colour = COLOURS.get(process or "") or next(plain)
+        yield {"color": colour, "linestyle": ("-", "--", ":", "-.")[used[colour] % 4]}
+        used[colour] += 1
 
 
 def _axis_pairs(results: Results) -> list[tuple[str, str]]:

@@ -16,6 +16,8 @@ from eval.report.results import CellResult, Results, worded
 from eval.scores import Parameter
 
 COLOURS = {"star": "#0067a8", "markov": "#c44f00"}
+OTHERS = ("#1b1f24", "#8a5a9e", "#4f8a3c", "#8f8f8f", "#a8772a")
+"""Of lines that are not told apart by a process."""
 MARKERS = {"star": "o", "markov": "s"}
 _PLAIN = "#5b616b"
 Axis = tuple[str, Sequence[Parameter]]

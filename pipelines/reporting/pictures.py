@@ -71,7 +71,7 @@ class PictureReader:
         """What the row needs and is not there yet."""
         found: dict[str, bytes] = {}
         if f"truth/{row.measurement}" not in known and f"y/{row.measurement}" not in known:
-            found |= self._measured_images(row.measurement, self._item(row, items))
+            found |= self.measured_images(row.measurement, self._item(row, items))
         for cell in row.values:
             item, key = items.get((cell, row.measurement, row.seed)), f"{cell}/{row.measurement}/{row.seed}"
             if item is not None and key not in known:
@@ -83,7 +83,8 @@ class PictureReader:
     def _item(self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]]) -> dict[str, Any]:
         return next(item for cell in row.values if (item := items.get((cell, row.measurement, row.seed))) is not None)
 
-    def _measured_images(self, name: str, item: dict[str, Any]) -> dict[str, bytes]:
+    def measured_images(self, name: str, item: dict[str, Any]) -> dict[str, bytes]:
+        """Truth and measurement, by the keys of a page's pictures; what cannot be shown is missing."""
         stored = self._measured(item)
         if not stored:
             return {}

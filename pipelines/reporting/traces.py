@@ -41,7 +41,7 @@ def _shown(results: Results, task: str) -> list[CellResult]:
     """All of a few cells; of many the best of each process by the first metric that judges."""
     cells = results.of_task(task)
     if len(cells) <= CELLS_SHOWN:
-        return cells
+        return sorted(cells, key=lambda cell: cell.process != "star")
     if not results.judged:
         return chosen_cells(results, task)
     processes = dict.fromkeys(cell.process for cell in cells)
@@ -59,14 +59,20 @@ def _curves(
     seed = int(column.seeds[good].min())
     names = [str(name) for name in column.measurements[good & (column.seeds == seed)][:ROWS]]
     traces: dict[str, Arrays] = {}
+    traced = []
     for item in reader.items_of(cell.id, names, seed):
         content = reader.solved(item["shard"], item["item"]).get("trace")
         if content is not None:
             traces[item["measurement"]] = load_trace(content, samples=not traces)
+            traced.append(item)
     if not traces:
         return None
     first, one = next(iter(traces.items()))
     kept = sorted((int(name[len(_SAMPLE) :]) for name in one if name.startswith(_SAMPLE)), reverse=True)
+    if kept and f"truth/{first}" not in images:
+        beside = reader.measured_images(first, traced[0])
+        budget -= sum(map(len, beside.values()))
+        images |= beside if budget >= 0 else {}
     samples = {f"sample/{cell.id}/{first}/{level}": content for level, content in _samples(one, kept, budget).items()}
     images |= samples
     return TraceCurves(

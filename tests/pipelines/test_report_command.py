@@ -115,8 +115,11 @@ def test_a_cell_that_is_asked_for_is_shown(sweep):
 def test_kept_traces_become_curves(sweep):
     _keep_traces(sweep)
     report = read_report(SweepFolder(sweep.url))
-    assert len(report.traces) == 4
+    cells = {cell.id: cell for cell in report.results.cells}
+    shown = [(cells[curves.cell].task, cells[curves.cell].process) for curves in report.traces]
+    assert shown == [(task, name) for task in report.results.tasks for name in ("star", "star", "markov", "markov")]
     curves = report.traces[0]
+    assert {f"truth/{curves.measurement}", f"y/{curves.measurement}"} <= report.pictures.images.keys()
     assert curves.rows == 5
     assert curves.total == pytest.approx([2.0, 1.0, 1.0, 0.5])
     assert [level for level, _ in curves.samples] == [2, 1]
@@ -134,10 +137,10 @@ def test_prior_samples_share_the_budget_of_all_pictures(sweep):
     reader = PictureReader(folder, read_plan(folder), None)
     one = len(report.pictures.images[report.traces[0].samples[0][1]])
     images = {"gallery": bytes(100)}
-    traces = read_traces(reader, report.results, images, budget=100 + 14 * one)
-    assert [len(curves.samples) for curves in traces] == [3, 3, 4, 4]
-    assert sum(map(len, images.values())) <= 100 + 14 * one
-    assert [len(curves.samples) for curves in read_traces(reader, report.results, {}, budget=0)] == [0] * 4
+    traces = read_traces(reader, report.results, images, budget=100 + 28 * one)
+    assert [len(curves.samples) for curves in traces] == [3, 3, 3, 3, 4, 4, 4, 4]
+    assert sum(map(len, images.values())) <= 100 + 28 * one
+    assert [len(curves.samples) for curves in read_traces(reader, report.results, {}, budget=0)] == [0] * 8
     assert '"samples_kept":40' in render_report(sweep.url).decode()
 
 

@@ -32,11 +32,13 @@ function drawRemasked(figure, state) {
 function drawSamples(figure, state) {
   const lines = tracesOf(state).filter((trace) => trace.samples.length || trace.samples_kept).map((trace) => {
     const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
-    const strip = el("div", { class: "tiles strip" }, ...trace.samples.map(([t, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, `t = ${t}`, "").childNodes])));
+    const beside = [["measurement", `y/${trace.measurement}`], ["truth", `truth/${trace.measurement}`]].filter(([, key]) => data.images[key]);
+    const tiles = [...trace.samples.map(([t, key]) => [`t = ${t}`, key]), ...beside];
+    const strip = el("div", { class: "tiles strip" }, ...tiles.map(([name, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, name, "").childNodes])));
     zoomTogether(strip);
     const left = trace.samples_kept > trace.samples.length ? `, ${trace.samples.length} of ${trace.samples_kept} levels; the others are left out to bound the size of this page` : "";
     return el("div", {}, el("h4", { text: `${trace.of.label}: ${trace.measurement}${left}` }), strip);
   });
   figure.hidden = !lines.length;
-  figure.replaceChildren(el("figcaption", { text: "What the prior alone guesses from z_t, as t falls" }), ...lines);
+  figure.replaceChildren(el("figcaption", { text: "What the prior alone guesses from z_t, as t falls, beside the measurement and the truth" }), ...lines);
 }
