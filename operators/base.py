@@ -87,6 +87,20 @@ class Operator(nn.Module):
                 f"it must have {self.rows}, one for each operator that was stacked."
             )
 
+    @torch.no_grad()
+    def as_image(self, y: Tensor) -> Tensor:
+        """What a measurement shows without any method: itself where it has the image's shape, else A^T y.
+
+        A^T y is scaled so that a flat image stays flat; pixels that no measurement sees are 0.
+        """
+        self.check_batch(y, self.measurement_shape, "measurement batch")
+        if self.measurement_shape == self.image_shape:
+            return y.clone()
+        ones = torch.ones(max(self.rows, 1), *self.image_shape, dtype=y.dtype, device=y.device)
+        seen = self._apply_adjoint(self._apply_forward(ones))
+        faint = seen.abs() < 1e-6 * seen.abs().amax(dim=(1, 2, 3), keepdim=True)
+        return torch.where(faint, 0, self._apply_adjoint(y) / seen.masked_fill(faint, 1))
+
     def mask_noise(self, noise: Tensor) -> Tensor:
         """Remove noise from entries of y that are not observed; by default all are."""
         return noise

@@ -1,7 +1,8 @@
 """Turn what pydantic says about bad settings into one sentence a user can act on."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -34,6 +35,12 @@ def shorten(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """` (did you mean 'eta_kl'?)`; nothing where no known name is near."""
+    near = get_close_matches(given, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
 def _sentence(model_class: type[BaseModel], error: ValidationError) -> str:
     problems = error.errors(include_url=False)
     # A misspelt key also makes the real one missing: the spelling is what the user has to change.
@@ -50,12 +57,15 @@ def _describe(model_class: type[BaseModel], problem: ErrorDetails) -> str:
     message = (f"it {message}" if message.startswith("must be") else message).rstrip(".")
     if problem["type"] == "extra_forbidden":
         owner = _model_at(model_class, problem["loc"][:-1])
-        known = "" if owner is None else f": known settings are {', '.join(owner.model_fields) or 'none'}"
-        return f"unknown setting {key!r}{known}"
+        fields = [] if owner is None else list(owner.model_fields)
+        known = "" if owner is None else f": known settings are {', '.join(fields) or 'none'}"
+        return f"unknown setting {key!r}{did_you_mean(str(problem['loc'][-1]), fields)}{known}"
     if problem["type"] == "missing":
         return f"{key} is missing: it has no default and must be given"
     if not key:
         return message
+    if problem["type"] == "value_error" and isinstance(problem["input"], Mapping):
+        return f"{key}: {message}"  # the message names the entry; the whole would hide it
     return f"{key} is {shorten(problem['input'])}: {message[:1].lower()}{message[1:]}"
 
 

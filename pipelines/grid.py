@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from g2d2.settings import G2D2Settings
+from operators.validation import did_you_mean
 
 Value = bool | int | float | str
 Point = dict[str, Value]
@@ -72,8 +73,9 @@ class Grid(_Model):
         for group in [value] if isinstance(value, dict) else value:
             for name in group:
                 if name not in G2D2Settings.model_fields:
-                    known = ", ".join(G2D2Settings.model_fields)
-                    raise ValueError(f"{name!r} is not a solver setting; known are {known}")
+                    known = G2D2Settings.model_fields
+                    near = did_you_mean(name, known)
+                    raise ValueError(f"{name!r} is not a solver setting{near}; known are {', '.join(known)}")
         return value
 
     @model_validator(mode="after")

@@ -50,6 +50,12 @@ class SweepFolder:
     def scores_name(self, scoring: str, shard: str) -> str:
         return f"scores/{scoring}/{shard}.parquet"
 
+    def references_name(self, scoring: str, chunk: str) -> str:
+        return f"references/{scoring}/{chunk}.parquet"
+
+    def references_table_name(self, plan: str, scoring: str) -> str:
+        return f"results/{plan[:8]}-{scoring[:8]}-measurements.parquet"
+
     def features_name(self, scoring: str, network: str, shard: str) -> str:
         return f"features/{scoring}/{network}/{shard}.parquet"
 
@@ -66,6 +72,10 @@ class SweepFolder:
     def scored_shards(self, scoring: str) -> set[str]:
         """Names of the shards that are scored in this way."""
         return self._shards(f"scores/{scoring}")
+
+    def reference_chunks(self, scoring: str) -> set[str]:
+        """Names of the chunks of measurements that are scored in this way."""
+        return self._shards(f"references/{scoring}")
 
     def cells(self, plan: str) -> list[Cell]:
         return from_table(self.store.read_table(self.cells_name(plan)))

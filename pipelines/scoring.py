@@ -59,7 +59,7 @@ class ShardScorer:
         rows = self._scorable(records)
         if rows:
             scored = _scored(rows)
-            for name, values in score([_metric(name) for name in self.metrics], scored).items():
+            for name, values in score([loaded_metric(name) for name in self.metrics], scored).items():
                 for row, value in zip(rows, values.tolist(), strict=True):
                     row.record[name] = value
             write_features(
@@ -117,7 +117,8 @@ def _scored(rows: list[_Row]) -> Scored:
 
 
 @cache
-def _metric(name: str) -> Metric:
+def loaded_metric(name: str) -> Metric:
+    """The metric with its networks, once per process."""
     return build_metric(name)
 
 

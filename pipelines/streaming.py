@@ -18,6 +18,7 @@ from pipelines.devices import Placement
 from pipelines.layout import SweepFolder
 from pipelines.manifest import read_row
 from pipelines.plan import Shard
+from pipelines.references import ReferenceScorer
 from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
 
@@ -111,6 +112,22 @@ def score_only(shards: list[Shard], scorer: ShardScorer) -> Generator[dict[str, 
     yield from _run(
         _shard_rows(shards).map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1)
     )
+
+
+class ReferenceStage:
+    """A task that scores measurements themselves."""
+
+    def __init__(self, scorer: ReferenceScorer):
+        self.scorer = scorer
+
+    def __call__(self, chunks: pa.Table) -> pa.Table:
+        return pa.Table.from_pylist([self.scorer(chunk["chunk"], chunk["rows"]) for chunk in chunks.to_pylist()])
+
+
+def score_references(chunks: pa.Table, scorer: ReferenceScorer) -> Generator[dict[str, Any], None, None]:
+    """Score measurements themselves, chunk by chunk."""
+    dataset = ray.data.from_arrow(chunks).repartition(target_num_rows_per_block=1)
+    yield from _run(dataset.map_batches(ReferenceStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
 
 
 def _shard_rows(shards: list[Shard]) -> Any:

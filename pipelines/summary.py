@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from eval.metrics import metric_info
 from eval.scores import ScoreTable
-from eval.statistics import PairedResult, bootstrap_interval, compare_grid, corrected_together
+from eval.statistics import Interval, PairedResult, bootstrap_interval, compare_grid, corrected_together
 from eval.verdicts import SIGNIFICANT, images_needed, verdict
 from operators import InputError
+from pipelines.references import LABEL, measurement_means
 
 _SHOWN_CELLS = 40
 _WHAT = ("task", "process")
@@ -18,9 +19,16 @@ _WHAT = ("task", "process")
 
 
 def cell_table(
-    scores: ScoreTable, metrics: Sequence[str], grid: Sequence[str], distances: pa.Table | None = None
+    scores: ScoreTable,
+    metrics: Sequence[str],
+    grid: Sequence[str],
+    distances: pa.Table | None = None,
+    references: pa.Table | None = None,
 ) -> str:
-    """One line per cell: task, process and what the grid varies, then mean and 95 % interval of each metric."""
+    """One line per cell: task, process and what the grid varies, then mean and 95 % interval of each metric.
+
+    Below them what the measurements of each task are worth by themselves, as images.
+    """
     cells = scores.cells()
     shown, known = _shown(scores, grid), _distances(distances)
     names = list(dict.fromkeys(name for _, name in known))
@@ -31,6 +39,12 @@ def cell_table(
             *(known.get((cell, name), "-") for name in names), *_costs(scores, cell),
         ]
         for cell in cells[:_SHOWN_CELLS]
+    ]  # fmt: skip
+    rows += [
+        [task if name == "task" else LABEL if name == "process" else "-" for name in shown]
+        + [_interval(means[metric]) if metric in means else "-" for metric in metrics]
+        + ["-"] * (len(names) + 1) + [str(count), "-"]
+        for task, (count, means) in measurement_means(references).items()
     ]  # fmt: skip
     left = [] if len(cells) <= _SHOWN_CELLS else [f"... and {len(cells) - _SHOWN_CELLS} cells more in {scores.where}"]
     return "\n".join([aligned([header, *rows], words=range(len(shown))), *left])
@@ -104,10 +118,13 @@ def _means(scores: ScoreTable, cell: str, metrics: Sequence[str]) -> list[str]:
         if not values.finite.any():
             columns.append("-")
             continue
-        interval = bootstrap_interval(values.values, values.measurements)
-        spread = "" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]"
-        columns.append(f"{interval.mean:.3f}{spread}")
+        columns.append(_interval(bootstrap_interval(values.values, values.measurements)))
     return columns
+
+
+def _interval(interval: Interval) -> str:
+    spread = "" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]"
+    return f"{interval.mean:.3f}{spread}"
 
 
 def _costs(scores: ScoreTable, cell: str) -> list[str]:

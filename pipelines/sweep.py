@@ -21,7 +21,8 @@ from pipelines.layout import SweepFolder
 from pipelines.patience import patience, tell
 from pipelines.plan import Plan, Shard, make_plan, read_plan
 from pipelines.progress import progress
-from pipelines.scoring import ShardScorer, scoring_id
+from pipelines.references import judged, read_references, score_measurements
+from pipelines.scoring import COSTS, ShardScorer, scoring_id
 from pipelines.solving import SolverConfig
 from pipelines.spec import SweepSpec
 from pipelines.tracking.environment import environment
@@ -57,6 +58,9 @@ class SweepResult:
     distances: pa.Table | None = None
     """Distances of every cell, where the specification asks for some."""
 
+    references: pa.Table | None = None
+    """Scores of the measurements themselves."""
+
 
 def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
@@ -74,6 +78,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if to_solve or to_score:
         _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
+    score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan, scoring, spec.distribution)
 
 
@@ -91,6 +96,7 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
         with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
             for line in lines:
                 bar.update(line["rows"])
+    score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan, scoring, spec.distribution)
 
 
@@ -102,8 +108,13 @@ def collect(folder: SweepFolder, plan: Plan, scoring: str, distribution: Sequenc
     distances = cell_distances(folder, plan, scoring, distribution) if distribution else None
     if distances is not None:
         folder.store.write_table(folder.distances_name(plan.id, scoring), distances)
-    url = folder.store.url(name)
-    return SweepResult(folder, plan, count(folder, plan, scoring, table), ScoreTable(table, where=url), url, distances)
+    url, scores = folder.store.url(name), ScoreTable(table, where=folder.store.url(name))
+    references = read_references(
+        folder, plan, scoring, judged([metric for metric in scores.metrics if metric not in COSTS])
+    )
+    if references is not None:
+        folder.store.write_table(folder.references_table_name(plan.id, scoring), references)
+    return SweepResult(folder, plan, count(folder, plan, scoring, table), scores, url, distances, references)
 
 
 def _work(

@@ -9,7 +9,7 @@ import torch
 
 from eval.metrics.base import Direction, Metric, MetricSettings
 from operators import InputError
-from operators.validation import shorten, validate
+from operators.validation import did_you_mean, shorten, validate
 
 Settings = TypeVar("Settings", bound=MetricSettings)
 
@@ -79,5 +79,6 @@ def build_metric(
 
 def _find(name: str) -> _Entry:
     if name not in _REGISTRY:
-        raise InputError(f"metric is {shorten(name)}: it must be one of {', '.join(metric_names())}.")
+        near = did_you_mean(str(name), _REGISTRY)
+        raise InputError(f"metric is {shorten(name)}{near}: it must be one of {', '.join(metric_names())}.")
     return _REGISTRY[name]

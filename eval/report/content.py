@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from eval.report.results import Results
+from eval.statistics import Interval
 
 Kind = Literal["worst", "median", "best"]
 
@@ -116,3 +117,6 @@ class Report:
     traces: Sequence[TraceCurves] = ()
     distances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Distances between sets of images, such as `fid`, by cell and name."""
+
+    measurements: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    """What the measurements are worth as images, by task and metric."""

@@ -30,7 +30,7 @@ def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes
         "name": escape(facts.name),
         "status": status_pill(facts),
         "navigation": "".join(f'<a href="#{part.anchor}">{escape(part.short)}</a>' for part in below),
-        "sections": f'<section id="summary">{summary_html(results, facts, best, duels)}</section>'
+        "sections": f'<section id="summary">{summary_html(report, best, duels)}</section>'
         + "".join(_section(part) for part in below),
         "footer": escape(f"Made by g2d2 {__version__} from {facts.where}."),
         "style": asset("report.css"),

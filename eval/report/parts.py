@@ -1,6 +1,6 @@
 """The sections of a page below its first screen; tables are written here, charts are drawn by the page itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -13,6 +13,7 @@ from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.ranking import ENOUGH
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
+from eval.statistics import Interval
 from eval.verdicts import SIGNIFICANT
 
 _FIGURE = '<figure class="chart"{}></figure>'
@@ -32,7 +33,7 @@ class Part:
 def parts(report: Report, best: Sequence[Best], duels: Sequence[Duel], grid: Sequence[Duel]) -> Iterator[Part]:
     """In the order of the page; what a sweep has nothing to show for is left out."""
     results = report.results
-    yield Part("best", "Best", "The best settings", _best(best))
+    yield Part("best", "Best", "The best settings", _best(best, report.measurements))
     if duels:
         yield Part("processes", "Star and Markov", "Star against Markov", _processes(duels, grid, tuned_apart(results)))
     if results.axes:
@@ -57,7 +58,7 @@ def last_parts(report: Report) -> Iterator[Part]:
     yield Part("ran", "What ran", "What ran", _ran(report.facts))
 
 
-def _best(best: Sequence[Best]) -> str:
+def _best(best: Sequence[Best], measured: Mapping[str, Mapping[str, Interval]]) -> str:
     rows: list[list[Entry]] = [
         [
             f"{one.task} · {one.metric.name}",
@@ -67,10 +68,12 @@ def _best(best: Sequence[Best]) -> str:
             one.metric.unit,
             one.of_images,
             f"{one.tied} of {one.rivals}",
+            *_measured(measured, one),
         ]
         for one in best
     ]
     header = ["task and metric", "settings", "mean", "95 % interval", "unit", "images", "tied cells"]
+    header += ["the measurement itself"] if measured else []
     words = paragraph(
         "Intervals resample whole images. A cell ties with the best where the 95 % interval of their paired difference "
         "holds 0. The best of many is flattered by having been chosen on these images; confirm it on others."
@@ -81,7 +84,17 @@ def _best(best: Sequence[Best]) -> str:
             "Cells are ranked by their means over the rows they share. Not ranked are cells with less than "
             f"{100 * ENOUGH:g} % of the values of the fullest: {', '.join(left)}."
         )
+    if measured:
+        words += paragraph(
+            "The measurement itself is y as an image: as it is where it has the image's size, else carried back by the "
+            "operator's adjoint. A method that is not above it has added nothing by that metric."
+        )
     return table(header, rows, "Best mean per task and metric") + words
+
+
+def _measured(measured: Mapping[str, Mapping[str, Interval]], best: Best) -> list[str]:
+    mean = measured.get(best.task, {}).get(best.metric.name)
+    return [] if not measured else ["" if mean is None else shown(mean.mean)]
 
 
 def _processes(duels: Sequence[Duel], grid: Sequence[Duel], tuned: Sequence[str]) -> str:
@@ -184,6 +197,11 @@ def _cells(report: Report) -> str:
         written = ["-" if mean is None else f"{shown(mean.mean)} {spread(mean)}".strip() for mean in means]
         apart = [shown(distances.get(cell.id, {}).get(name)) for name in names]
         rows.append([cell.label, cell.task, *written, *apart, shown(cell.seconds, 3), cell.count, cell.failed, cell.id])
+    for task, measured in report.measurements.items():
+        means = [measured.get(metric.name) for metric in results.metrics]
+        written = ["-" if mean is None else f"{shown(mean.mean)} {spread(mean)}".strip() for mean in means]
+        count = max((mean.clusters for mean in measured.values()), default=0)
+        rows.append(["the measurement itself", task, *written, *[""] * len(names), "", count, "", ""])
     return table(header, rows, "Means with 95 % intervals")
 
 

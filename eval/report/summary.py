@@ -1,12 +1,12 @@
 """The first screen: what won, by how much, star against Markov, and whether the sweep is complete."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from eval.report.content import Facts, TaskFacts
+from eval.report.content import Facts, Report, TaskFacts
 from eval.report.findings import Best, Duel
 from eval.report.numbers import p_shown, shown, spread
-from eval.report.results import Results
+from eval.statistics import Interval
 from eval.verdicts import images_needed
 
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
@@ -21,8 +21,9 @@ def status_pill(facts: Facts) -> str:
     return '<span class="pill good">complete</span>'
 
 
-def summary_html(results: Results, facts: Facts, best: Sequence[Best], duels: Sequence[Duel]) -> str:
-    """A sentence and a card per task."""
+def summary_html(report: Report, best: Sequence[Best], duels: Sequence[Duel]) -> str:
+    """A sentence, what failed most, and a card per task."""
+    results, facts = report.results, report.facts
     counts = (
         f"{_counted(len(results.cells), 'cell')}, {_counted(len(results.tasks), 'task')}, "
         f"{facts.scored} of {facts.expected} reconstructions scored, {facts.failed} failed. Prior {facts.prior}."
@@ -34,10 +35,13 @@ def summary_html(results: Results, facts: Facts, best: Sequence[Best], duels: Se
             [one for one in best if one.task == task],
             [duel for duel in duels if duel.task == task],
             too_few(duels),
+            report.measurements.get(task, {}),
         )
         for task in results.tasks
     )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in facts.notes)
+    worst = facts.failures[:1]
+    said = [f"{_counted(one.count, 'row')} failed with: {one.error} What ran lists all failures." for one in worst]
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in [*said, *facts.notes])
     return (
         f'<h1>{escape(headline(duels))}</h1><p class="lead">{escape(counts)}</p>{notes}<div class="cards">{cards}</div>'
     )
@@ -79,20 +83,30 @@ def task_words(task: TaskFacts) -> str:
     return ", ".join([task.operator, *params[:3], f"sigma {task.sigma:g}", size])
 
 
-def _card(task: str, facts: TaskFacts | None, best: Sequence[Best], duels: Sequence[Duel], few: str | None) -> str:
+def _card(
+    task: str,
+    facts: TaskFacts | None,
+    best: Sequence[Best],
+    duels: Sequence[Duel],
+    few: str | None,
+    measured: Mapping[str, Interval],
+) -> str:
     what = "" if facts is None else f'<span class="what">{escape(task_words(facts))}</span>'
-    wins = "".join(_win(one) for one in best)
+    wins = "".join(_win(one, measured.get(one.metric.name)) for one in best)
     verdict = _verdict(duels, few)
     return f'<article class="card"><h2>{escape(task)}{what}</h2><dl class="wins">{wins}</dl>{verdict}</article>'
 
 
-def _win(best: Best) -> str:
+def _win(best: Best, measured: Interval | None) -> str:
     unit = f" {best.metric.unit}" if best.metric.unit else ""
     said = [f"{best.of_images} images"] if best.mean.clusters < best.images else []
     if best.rivals:
         said.append("no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie")
     if best.unranked:
         said.append(f"{_counted(best.unranked, 'cell')} with too few values")
+    if measured is not None:
+        better = (best.mean.mean > measured.mean) == (best.metric.direction == "higher")
+        said.append(f"{'' if better else 'not better than '}the measurement itself: {shown(measured.mean)}")
     tied = f'<span class="tied">{"; ".join(said)}</span>' if said else ""
     return (
         f"<div><dt>{escape(best.metric.name)} {ARROWS[best.metric.direction]}</dt><dd><b>{shown(best.mean.mean)}</b>"

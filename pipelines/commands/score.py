@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     spec = validate(SweepSpec, summary["specification"] | changes, where=f"sweep {args.output}")
     with results_alone():
         result = score_again(spec, again=args.again)
-    print(cell_table(result.scores, spec.metrics, spec.grid.names(), result.distances))
+    print(cell_table(result.scores, spec.metrics, spec.grid.names(), result.distances, result.references))
     print(f"\nscores  {result.scores_url}")
     if not result.counts.complete:
         return 2

@@ -56,7 +56,7 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
         failures=_failures(results),
         notes=[*notes, *reader.notes],
     )
-    return Report(facts, results, pictures, traces, record.distances)
+    return Report(facts, results, pictures, traces, record.distances, record.measurements)
 
 
 def _scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:

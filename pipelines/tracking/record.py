@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from eval.scores import ScoreTable
+from eval.statistics import Interval
 from operators import InputError
 from operators.validation import validate
 from pipelines.cells import Cell, varied
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder
+from pipelines.references import measurement_means
 from pipelines.spec import SweepSpec
 
 _NAME = "tracking.json"
@@ -82,6 +84,14 @@ class Record:
             if row["value"] is not None and math.isfinite(row["value"]):
                 found.setdefault(row["cell"], {})[row["metric"]] = row["value"]
         return found
+
+    @cached_property
+    def measurements(self) -> dict[str, dict[str, Interval]]:
+        """What the measurements are worth as images, by task and metric; empty where that was not scored."""
+        name = self.folder.references_table_name(self.summary["plan"], self.scoring)
+        if not self.folder.store.exists(name):
+            return {}
+        return {task: means for task, (_, means) in measurement_means(self.folder.store.read_table(name)).items()}
 
     def label(self, cell: Cell) -> str:
         """A name for people: `sr4-32 star eta_kl=0.0003 gamma=0.1`."""

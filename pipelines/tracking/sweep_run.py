@@ -46,6 +46,8 @@ def sweep_content(record: Record, cell_digests: list[str], page: bytes | None = 
         metrics=lambda: {
             "items": float(record.summary["items"]), "cells": float(len(record.cells)), "failed": float(failed),
             "missing": float(missing), **{f"best_{m}/{_plain(t)}": value for m, t, value, _ in best(record)},
+            **{f"measurement_{m}/{_plain(t)}": mean.mean for t, found in record.measurements.items()
+               for m, mean in found.items()},
         },
         artifacts=lambda: {
             "spec.yaml": specification(record).encode(), **comparison(record),

@@ -56,7 +56,7 @@ def sentence(error: pytest.ExceptionInfo[InputError]) -> str:
         (
             "box_inpainting",
             {"top": 1, "left": 0, "hight": 2, "width": 2},
-            "unknown setting 'hight': known settings are top, left, height, width (and 1 more).",
+            "unknown setting 'hight' (did you mean 'height'?): known settings are top, left, height, width",
         ),
         (
             "box_inpainting",
@@ -190,7 +190,9 @@ def test_validate_serves_any_model() -> None:
     assert validate(Outer, ready) is ready
     with pytest.raises(InputError) as error:
         validate(Outer, {"inner": {"step": 5}}, where="sweep.yaml")
-    assert sentence(error) == "sweep.yaml: unknown setting 'inner.step': known settings are steps."
+    assert (
+        sentence(error) == "sweep.yaml: unknown setting 'inner.step' (did you mean 'steps'?): known settings are steps."
+    )
     with pytest.raises(InputError) as error:
         validate(Outer, {"inner": {"steps": "x" * 500}}, where="sweep.yaml")
     assert sentence(error).startswith("sweep.yaml: inner.steps is 'xxx")

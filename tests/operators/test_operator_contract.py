@@ -177,3 +177,24 @@ def test_stack_is_a_loop_over_rows(name: str, shape: tuple[int, int, int]) -> No
     if name not in WITHOUT_SVD:
         svd = stacked.svd()
         torch.testing.assert_close(svd.U(svd.singular_values * svd.crop(svd.Vt(x))), each, rtol=0, atol=1e-11)
+
+
+@EVERY
+def test_a_measurement_as_an_image(name: str, params: dict[str, Any], shape: tuple[int, int, int]) -> None:
+    """It has the image's shape, is y where y has it too, and shows a flat image as what it is wherever it was seen."""
+    op = build_operator(name, params, image_shape=shape)
+    y = op(random(2, *shape))
+    shown = op.as_image(y)
+    assert shown.shape == (2, *shape)
+    if op.measurement_shape == op.image_shape:
+        assert torch.equal(shown, y)
+    flat = torch.full((1, *shape), 0.3, dtype=torch.float64)
+    again = op.as_image(op(flat))
+    assert torch.allclose(again[again != 0], torch.tensor(0.3, dtype=torch.float64), atol=1e-9) or (again == 0).all()
+
+
+def test_measurements_of_a_stacked_batch_are_shown_row_by_row() -> None:
+    shape = (3, 16, 16)
+    ops = [build_operator("super_resolution", {"factor": 4}, image_shape=shape) for _ in range(2)]
+    stacked, y = stack_operators(ops), random(2, 3, 4, 4)
+    assert torch.allclose(stacked.as_image(y), torch.cat([ops[i].as_image(y[i : i + 1]) for i in range(2)]))

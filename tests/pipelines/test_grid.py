@@ -50,7 +50,10 @@ def test_what_matches_an_exclusion_does_not_run():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"cross": {"eta": [1]}}, "'eta' is not a solver setting; known are process, eta_kl"),
+        (
+            {"cross": {"eta_k": [1]}},
+            "'eta_k' is not a solver setting (did you mean 'eta_kl'?); known are process",
+        ),
         ({"cross": {"eta_kl": []}}, "eta_kl has no values"),
         ({"cross": {"eta_kl": [1.0, 1.0]}}, "names a value twice"),
         ({"cross": {"eta_kl": {"log": [0, 1], "count": 3}}}, "log needs numbers above 0 and runs from 0 to 1"),
@@ -58,7 +61,7 @@ def test_what_matches_an_exclusion_does_not_run():
         ({"zipped": [{"gamma": [0.1], "eta_kl": [1, 2]}]}, "equally many values"),
         ({"cross": {"gamma": [0.1]}, "zipped": [{"gamma": [0.1]}]}, "varied in two places"),
         ({"exclude": [{"nonsense": 1}]}, "'nonsense' is not a solver setting"),
-        ({"crossed": {}}, "unknown setting 'crossed': known settings are cross, zipped, points, exclude"),
+        ({"crossed": {}}, "unknown setting 'crossed' (did you mean 'cross'?): known settings are cross, zipped"),
     ],
 )
 def test_impossible_grids_are_told_in_a_sentence(values, said):

@@ -42,6 +42,31 @@ def test_a_sweep_commits_every_item_once(base):
     assert (status.items, status.solved, status.scored, status.failed) == (24, 24, 24, 0)
 
 
+def test_the_measurements_themselves_are_scored_once(base, small_manifest, capsys):
+    """By the same metric as reconstructions: a blurred picture is its own image."""
+    from pipelines.manifest import Manifest, decode_truth, measurement, read_row
+
+    manifest = Manifest.open(small_manifest)
+    rows = manifest.fetch([(0, row) for row in range(6)])
+    expected = {}
+    for index in range(6):
+        row = read_row(rows, index)
+        error = (measurement(row).clamp(-1, 1) - decode_truth(row)) / 2
+        expected[row["digest"]] = -10 * np.log10(float((error.double() ** 2).mean()))
+    found = dict(zip(*(base.references[name].to_pylist() for name in ("digest", "psnr")), strict=True))
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert "residual" not in base.references.column_names
+    chunks = base.folder.reference_chunks(base.folder.read_summary()["scoring"])
+    assert len(chunks) == 1
+    spec = base.folder.read_summary()["specification"]
+    assert swept(spec).references == base.references
+    assert base.folder.reference_chunks(base.folder.read_summary()["scoring"]) == chunks
+    assert run("score", base.folder.url) == 0
+    *_, row, _, _ = capsys.readouterr().out.splitlines()
+    assert row.split()[:2] == ["gaussian_blur", "measurement"]
+    assert f"{np.mean(list(expected.values())):.3f}" in row
+
+
 @pytest.mark.parametrize("resources", [{"devices": 2, "batch": 2, "shard": 3}])
 def test_devices_batches_and_shards_change_no_value(resources, base, small_manifest, tiny_prior, tmp_path):
     other = swept(specification(small_manifest, tiny_prior, tmp_path / "o", resources=resources))

@@ -10,6 +10,7 @@ from PIL import Image
 from eval.report import Facts, Failure, Pictures, Report, Results, TaskFacts, TraceCurves
 from eval.report.choosing import picture_rows
 from eval.scores import ScoreTable, score_schema
+from eval.statistics import Interval
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked=1'>"
 TASKS = ("sr4-32", "blur & <b>more</b>")
@@ -83,4 +84,9 @@ def report(results):
         failures=[Failure(f"RuntimeError: {HOSTILE}", 1, ["m001"])],
     )
     pictured = [type(row)(**(vars(row) | {"prompt": HOSTILE})) for row in rows]
-    return Report(facts, results, Pictures(pictured, images), traces)
+    best_mean = max(cell.means["psnr"].mean for cell in results.of_task(TASKS[0]))
+    measured = {
+        TASKS[0]: {"psnr": Interval(best_mean + 1, best_mean, best_mean + 2, 12, 0.5, 12, 0, 0.95)},
+        TASKS[1]: {"psnr": Interval(5.0, 4.0, 6.0, 12, 0.5, 12, 0, 0.95)},
+    }
+    return Report(facts, results, Pictures(pictured, images), traces, measurements=measured)

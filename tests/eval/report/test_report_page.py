@@ -7,7 +7,8 @@ import pytest
 
 from eval.report import Section, Series, line_chart, paragraph, render_page, table
 from eval.report.charts import embedded
-from tests.eval.report.conftest import HOSTILE
+from eval.report.numbers import shown
+from tests.eval.report.conftest import HOSTILE, TASKS
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,18 @@ def test_the_first_screen_says_what_won_and_what_is_missing(page):
     assert first.count("star, eta_kl=0.01, gamma=0.1") == 4
     assert "288 of 290 reconstructions scored, 1 failed" in first
     assert "not complete: 2 of 290 missing" in page
+
+
+def test_the_first_screen_holds_results_against_the_measurement_itself(page, report):
+    first = page.split('<section id="best"')[0]
+    above, below = (report.measurements[task]["psnr"].mean for task in TASKS)
+    assert f"not better than the measurement itself: {shown(above)}" in first
+    assert f"; the measurement itself: {shown(below)}" in first
+    assert page.count('<th scope="row">the measurement itself</th>') == 2
+
+
+def test_the_first_screen_says_what_failed_most(page):
+    assert "1 row failed with: RuntimeError:" in page.split('<section id="best"')[0]
 
 
 def test_every_anchor_of_the_navigation_exists(page):

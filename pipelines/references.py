@@ -1,0 +1,160 @@
+"""What the measurement alone is worth: y itself as an image, scored once per measurement, to hold methods against."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from eval.metrics import Scored, metric_info, score
+from eval.statistics import Interval, bootstrap_interval
+from operators import InputError, stack_operators
+from pipelines.devices import connect
+from pipelines.identity import fingerprint
+from pipelines.layout import SweepFolder
+from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
+from pipelines.patience import tell
+from pipelines.plan import Plan
+from pipelines.scoring import loaded_metric
+from pipelines.spec import SweepSpec
+
+CHUNK = 64
+"""Measurements scored by one task."""
+LABEL = "measurement"
+"""What stands where a cell has its process."""
+_NAMES = ("digest", "measurement", "task")
+_PLACE = ("measurement", "manifest_shard", "manifest_row", "cell_index")
+
+
+def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring: str) -> None:
+    """Score the plan's measurements that are not yet. Results stand without them, so that a fault costs none."""
+    scorer = ReferenceScorer(spec.output, spec.manifest, scoring, tuple(judged(spec.metrics)))
+    if not scorer.metrics:
+        return
+    try:
+        chunks = _missing_chunks(folder, plan, scoring)
+        if len(chunks):
+            connect()
+            from pipelines.streaming import score_references  # imports Ray, which reads its settings then
+
+            with closing(score_references(chunks, scorer)) as lines:
+                for _ in lines:
+                    pass
+    except InputError as error:
+        tell(f"the measurements themselves are not scored: {error}")
+
+
+def judged(metrics: Iterable[str]) -> list[str]:
+    """Those that say better and worse: how far y is from itself says nothing."""
+    return [name for name in metrics if metric_info(name).direction != "none"]
+
+
+def read_references(folder: SweepFolder, plan: Plan, scoring: str, metrics: Sequence[str]) -> pa.Table | None:
+    """The plan's measurements with their digests, tasks and these metrics; None where none is scored."""
+    columns = [*_NAMES, *metrics]
+
+    def read(chunk: str) -> pa.Table:
+        return folder.store.read_table(folder.references_name(scoring, chunk), columns=columns)
+
+    tables = [table for _, table in folder.read_many(sorted(folder.reference_chunks(scoring)), read)]
+    if not tables:
+        return None
+    table = pa.concat_tables(tables)
+    table = table.filter(pc.is_in(table["digest"], value_set=_measurements(folder, plan)["digest"]))
+    first = table.append_column("row", pa.array(range(len(table)))).group_by("digest").aggregate([("row", "min")])
+    return table.take(first["row_min"]).sort_by([("task", "ascending"), ("measurement", "ascending")])
+
+
+def measurement_means(references: pa.Table | None) -> dict[str, tuple[int, dict[str, Interval]]]:
+    """By task, how many measurements were scored as images, and the mean of every metric that has one."""
+    if references is None:
+        return {}
+    found = {}
+    for task in pc.unique(references["task"]).to_pylist():
+        part = references.filter(pc.equal(references["task"], task))
+        names = np.array(part["measurement"].to_pylist(), dtype=object)
+        columns = {name: part[name].to_numpy() for name in part.column_names if name not in _NAMES}
+        means = {name: bootstrap_interval(v, names) for name, v in columns.items() if np.isfinite(v).any()}
+        found[task] = len(part), means
+    return found
+
+
+@dataclass(frozen=True)
+class ReferenceScorer:
+    """Scores chunks of measurements of one sweep."""
+
+    output: str
+    manifest_url: str
+    scoring: str
+    metrics: tuple[str, ...]
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return Manifest.open(self.manifest_url)
+
+    def __call__(self, chunk: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Commit a chunk's scores; a measurement without a truth is left out."""
+        places = [(row["manifest_shard"], row["manifest_row"]) for row in rows]
+        table = self.manifest.fetch_measured(places, [row["digest"] for row in rows])
+        groups: dict[tuple[str, ...], list[tuple[dict[str, Any], Any]]] = defaultdict(list)
+        for index, row in enumerate(rows):
+            stored = read_row(table, index)
+            try:
+                parts = decode_truth(stored), measurement(stored), build_row_operator(stored), stored
+            except InputError:
+                continue
+            groups[row["task"], str(parts[0].shape)].append((row, parts))
+        lines = [line for group in groups.values() for line in self._scored(group)]
+        schema = pa.schema([(name, pa.string()) for name in _NAMES] + [(name, pa.float64()) for name in self.metrics])
+        folder = SweepFolder(self.output)
+        folder.store.write_table(
+            folder.references_name(self.scoring, chunk), pa.Table.from_pylist(lines, schema=schema)
+        )
+        return {"rows": len(rows)}
+
+    def _scored(self, group: list[tuple[dict[str, Any], Any]]) -> Iterator[dict[str, Any]]:
+        truths, ys, operators, stored = zip(*(parts for _, parts in group), strict=True)
+        operator, y = stack_operators(list(operators)), torch.stack(ys)
+        scored = Scored(
+            truth=torch.stack(truths),
+            images=operator.as_image(y.double()).to(truths[0]).clamp(-1, 1),
+            truth_keys=[row["source"] for row in stored],
+        )
+        values = score([loaded_metric(name) for name in self.metrics], scored)
+        for index, (row, _) in enumerate(group):
+            named = {name: row[name] for name in _NAMES}
+            yield named | {name: float(column[index]) for name, column in values.items()}
+
+
+def _missing_chunks(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
+    """The plan's measurements that are not scored yet, a row per task: their places, digests, names and tasks."""
+    wanted = _measurements(folder, plan)
+    known = read_references(folder, plan, scoring, ())
+    left = wanted if known is None else wanted.filter(pc.invert(pc.is_in(wanted["digest"], value_set=known["digest"])))
+    rows = [left.slice(first, CHUNK) for first in range(0, len(left), CHUNK)]
+    return pa.table(
+        {
+            "chunk": [fingerprint("references", part["digest"].to_pylist()) for part in rows],
+            "rows": pa.array([part.to_pylist() for part in rows], pa.list_(pa.struct(list(wanted.schema)))),
+        }
+    )
+
+
+def _measurements(folder: SweepFolder, plan: Plan) -> pa.Table:
+    """Distinct measurements of a plan in the manifest's order: digest, measurement, place and task."""
+    items = folder.store.read_table(folder.plan_name(plan.id), columns=["measurement_digest", *_PLACE])
+    first = items.group_by("measurement_digest", use_threads=False).aggregate([(name, "first") for name in _PLACE])
+    tasks = [plan.cells[index].task for index in first["cell_index_first"].to_pylist()]
+    return pa.table(
+        {
+            "digest": first["measurement_digest"],
+            "task": pa.array(tasks, pa.string()),
+            **{name: first[f"{name}_first"] for name in _PLACE[:3]},
+        }
+    ).sort_by([("manifest_shard", "ascending"), ("manifest_row", "ascending")])
