@@ -57,8 +57,11 @@ def train_prior(recipe: Recipe, log: Callable[[str], None] = print) -> Path:
 
 def _tokeniser(recipe: Recipe, train: Split, test: Split, encoded: Path, device: torch.device) -> VQModel:
     if recipe.start is not None:
-        given: VQModel = load_component(recipe.start, "vqvae").to(device)
-        return given.eval().requires_grad_(False)
+        given = load_component(recipe.start, "vqvae")
+        shape = {name: value for name, value in given.config.items() if not name.startswith("_")}  # not where it lay
+        vqvae: VQModel = VQModel.from_config(shape)
+        vqvae.load_state_dict(given.state_dict())
+        return vqvae.to(device).eval().requires_grad_(False)
     stage = VQVAEStage(recipe, train, test.images[:_HELD_OUT_IMAGES], device)
     # A larger budget must not move the codes under tokens that the prior has already learnt from.
     history = run_stage(stage, recipe.vqvae_limits, recipe.out, frozen=encoded.exists())

@@ -167,12 +167,23 @@ def _fetch(args: argparse.Namespace) -> int:
 def _configure_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a prior in diffusers' layout")
     parser.add_argument("--as", dest="known", choices=CATALOG, help="compare with what this prior's publisher states")
+    parser.add_argument(
+        "--run", dest="trial", action="store_true", help="load it, and ask what it says of tokens that are not masked"
+    )
 
 
 def _check(args: argparse.Namespace) -> int:
+    """1 if the files are good and the network is not."""
     shape = check_folder(args.folder, CATALOG.get(args.known))
     print(f"{args.folder}: all files whole and fitting\n{shape}\ndigest {prior_digest(args.folder)}")
-    return 0
+    if not args.trial:
+        return 0
+    from g2d2.priors.loading import load_prior
+    from g2d2.priors.trial import try_prior
+
+    trial = try_prior(load_prior(args.folder))
+    print(trial.warning or f"tokens that are not masked are kept with p = {trial.kept:.3f}")
+    return 1 if trial.warning else 0
 
 
 def _configure_convert(parser: argparse.ArgumentParser) -> None:

@@ -32,8 +32,16 @@ from tests.pipelines.sweep_cases import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paper"
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments(EXAMPLES)}
-FULL = {f"{name}/{stem}": spec for name, one in EXPERIMENTS.items() for stem, spec in one.full.items()}
-MINIS = {f"{name}/{stem}": spec for name, one in EXPERIMENTS.items() for stem, spec in one.minis.items()}
+FULL = {
+    f"{name}/{stem}": spec
+    for name, one in EXPERIMENTS.items()
+    for stem, spec in {**one.full, **one.full_figures}.items()
+}
+MINIS = {
+    f"{name}/{stem}": spec
+    for name, one in EXPERIMENTS.items()
+    for stem, spec in {**one.minis, **one.mini_figures}.items()
+}
 PRIOR = EMBEDDED / "cifar10-vq"
 
 APPENDIX = {  # learning rate, lambda of its schedule, guidance; eta_kl, lambda_kl, gamma, iterations and T are shared
@@ -107,6 +115,18 @@ def test_a_mini_fits_the_embedded_prior(name, manifests):
     assert spec.select.limit <= 32
     for cell in cells_of(spec, manifests[32]):
         assert (cell.settings["steps"], cell.settings["iterations"]) == (20, 10) or spec.solver.method != "g2d2"
+
+
+def test_the_papers_figures_have_a_full_and_a_small_specification_that_keep_traces(manifests):
+    drawn = [one for one in EXPERIMENTS.values() if one.full_figures or one.mini_figures]
+    assert [one.name for one in drawn] == ["forget-coefficient", "star-against-markov", "text-conditioning"]
+    for one in drawn:
+        (full,), (mini,) = one.full_figures.values(), one.mini_figures.values()
+        assert full.keep.traces
+        assert mini.keep.traces
+        assert bool(full.keep.prior_samples_at) == bool(mini.keep.prior_samples_at)
+        assert full.grid.names() == mini.grid.names()
+        assert mini.output not in {spec.output for spec in one.minis.values()}  # those are kept without traces
 
 
 def swept(spec, manifest, dataset, shift, images=24):
@@ -292,9 +312,13 @@ def quick(folder, name):
 def test_a_mini_runs_to_its_table_and_resumes(local_ray, tmp_path, capsys, monkeypatch):
     folder, out = quick(tmp_path / "examples", "forget-coefficient"), tmp_path / "out"
     assert run("paper", folder, "--out", out, "--json") == 0
-    (record,) = json.loads(capsys.readouterr().out.splitlines()[-1])["tables"]
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (record,) = said["tables"]
+    figures = {Path(url).name for url in said["figures"]}
+    assert {"traces-gaussian-deblur-32.png", "traces-gaussian-deblur-32.pdf"} <= figures
+    assert all((out / "figures" / "forget-coefficient-mini-figure" / name).stat().st_size > 1000 for name in figures)
     assert {(one["row"], one["task"], one["images"]) for one in record["ours"]} == {
-        (f"gamma {gamma}", "gaussian-deblur", 2) for gamma in ("0", "as tuned", "0.3", "1")
+        (f"gamma {gamma}", "gaussian-deblur", 2) for gamma in ("0", "0.05", "0.3", "1")
     }
     means = {(one["row"], one["task"]): one["values"]["psnr"]["mean"] for one in record["ours"]}
     assert len(set(means.values())) == 4

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,15 @@ def test_check_tells_whole_from_damaged(tiny_prior, tmp_path, capsys):
     assert "is cut short" in failed(capsys, "check", broken)
     assert "is not a folder" in failed(capsys, "check", tmp_path / "nowhere")
     assert "nor a hub id in the local cache" in failed(capsys, "info", "no/where")
+
+
+def test_a_trial_tells_a_prior_that_keeps_tokens_from_one_that_does_not(tiny_prior, capsys):
+    packaged = Path(catalog.__file__).parent / "embedded" / "cifar10-vq"
+    assert run("check", packaged, "--run") == 0
+    kept = float(capsys.readouterr().out.split("are kept with p = ")[1])
+    assert 0.99 < kept <= 1
+    assert run("check", tiny_prior, "--run") == 1  # random weights know nothing
+    assert "the network was not trained on them" in capsys.readouterr().out
 
 
 def test_convert_names_a_missing_file(tmp_path, capsys):

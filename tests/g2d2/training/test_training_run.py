@@ -122,6 +122,7 @@ def test_a_run_can_start_from_a_prior_and_keeps_its_tokeniser(
     assert all(torch.equal(before[name], after[name]) for name in before if name.startswith("vqvae/"))
     assert any(not torch.equal(before[name], after[name]) for name in before)
     assert all(torch.allclose(before[name], after[name], atol=1e-5) for name in before)
+    assert not [file for file in (tmp_path / "export").rglob("*.json") if str(trained) in file.read_text()]
     report_prior(recipe, images=20, log=lambda line: None)
     assert "from there the prior alone, 4 steps of 4 images" in (tmp_path / "export" / "README.md").read_text()
     other = hardly.model_copy(update={"heads": 4})
