@@ -259,16 +259,19 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, capsys):
     assert "a contrast names 'nobody', which is not a row" in capsys.readouterr().err
 
 
-def test_an_uninformed_prior_finds_every_code_equally_likely(tiny_prior, tmp_path):
+def test_an_uninformed_prior_keeps_what_it_sees_and_knows_nothing_else(tmp_path):
     from g2d2 import load_prior
 
-    prior, told = load_prior(write_uninformed(tiny_prior, tmp_path / "flat")), load_prior(tiny_prior)
-    tokens = torch.full((1, 16), len(prior.codebook))  # all masked
+    prior, told = load_prior(write_uninformed(PRIOR, tmp_path / "flat")), load_prior(PRIOR)
+    codes = len(prior.codebook)
+    tokens = torch.randint(codes, (2, prior.num_tokens), generator=torch.Generator().manual_seed(0))
+    tokens[:, ::2] = codes  # every other is masked
     flat, known = (
-        one.log_probs(tokens, 10, one.encode_prompts(["a"], [1.0])).exp() for one in (prior, told)
-    )  # (1, K, D)
-    torch.testing.assert_close(flat, torch.full_like(flat, 1 / flat.shape[1]))
-    assert known.std() > 0.001
+        one.log_probs(tokens, 50, one.encode_prompts(["a", "b"], [1.0, 5.0])).exp() for one in (prior, told)
+    )  # (2, K, D)
+    torch.testing.assert_close(flat[..., ::2], torch.full_like(flat[..., ::2], 1 / codes))
+    assert known[..., ::2].std() > 1e-4
+    assert flat[..., 1::2].gather(1, tokens[:, None, 1::2]).min() > 0.999
     torch.testing.assert_close(prior.codebook, told.codebook)
 
 
