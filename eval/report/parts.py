@@ -87,7 +87,7 @@ def _best(best: Sequence[Best], measured: Mapping[str, Mapping[str, Interval]]) 
     if measured:
         words += paragraph(
             "The measurement itself is y as an image: as it is where it has the image's size, else carried back by the "
-            "operator's adjoint. A method that is not above it has added nothing by that metric."
+            "operator's adjoint. A method that is not better than it has added nothing by that metric."
         )
     return table(header, rows, "Best mean per task and metric") + words
 

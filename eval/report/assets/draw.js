@@ -35,13 +35,14 @@ const tints = 5;
 const isProcess = (name) => name === "star" || name === "markov";
 const seriesClass = (name, index) => (isProcess(name) ? name : `series${index % tints}`);
 
-// A scale maps a value to pixels: linear, logarithmic, or even steps for words.
-function scale(values, low, high, { log = false, pad = 0.05 } = {}) {
+// A scale maps a value to pixels: linear, logarithmic, or even steps for words, from end to end or each in a band.
+function scale(values, low, high, { log = false, pad = 0.05, bands = false } = {}) {
   const finite = values.filter((value) => value !== null && value !== undefined);
   if (finite.some((value) => typeof value === "string")) {
     const words = [...new Set(finite)];
-    const step = words.length > 1 ? (high - low) / (words.length - 1) : 0;
-    const at = (value) => (words.length > 1 ? low + words.indexOf(value) * step : (low + high) / 2);
+    const inset = bands || words.length < 2 ? (high - low) / (2 * words.length) : 0;
+    const step = words.length > 1 ? (high - low - 2 * inset) / (words.length - 1) : 0;
+    const at = (value) => low + inset + words.indexOf(value) * step;
     return { at, ticks: words, text: String };
   }
   const turn = log ? Math.log10 : (value) => value;

@@ -132,7 +132,7 @@ function drawMarginal(figure, state) {
     return { name: process ?? state.task, x: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), y: column("value"), low: column("low"), high: column("high"), note: column("note") };
   });
   lineChart(figure, { caption: `${withUnit(metric)} against ${axis.name} for ${state.task}: ${overOthers(state, [axis.name, ...(apart ? ["process"] : [])])}, with 95 % intervals where one cell is shown; ${betterIs(metric)}`,
-    x: axis.name, y: withUnit(metric), series, ticks: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), logX: axis.kind === "number" && isLog(axis.values), reference: metric.name === "residual" ? 1 : null });
+    x: axis.name, y: withUnit(metric), series, apart: axis.kind !== "number", ticks: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), logX: axis.kind === "number" && isLog(axis.values), reference: metric.name === "residual" ? 1 : null });
 }
 
 function drawParallel(figure, state) {

@@ -41,7 +41,7 @@ function lineChart(figure, chart) {
   const every = (name) => chart.series.flatMap((one) => [...(one[name] || [])]);
   const levels = [...every("y"), ...every("low"), ...every("high")].concat(chart.reference === null || chart.reference === undefined ? [] : [chart.reference]);
   const positive = levels.filter((value) => value !== null && value > 0);
-  const x = scale(every("x"), box.left + 8, box.right - 8, { log: chart.logX, pad: 0.02 });
+  const x = scale(every("x"), box.left + 8, box.right - 8, { log: chart.logX, pad: 0.02, bands: chart.apart });
   const y = scale(chart.logY ? positive : levels, box.bottom, box.top, { log: chart.logY });
   drawAxes(svg, chart.ticks && chart.ticks.length <= 12 ? { ...x, ticks: chart.ticks } : x, y, box, chart);
   if (chart.reference !== null && chart.reference !== undefined)
@@ -53,7 +53,7 @@ function lineChart(figure, chart) {
     const place = (i) => [x.at(one.x[i]), y.at(one.y[i])];
     const good = [...one.y.keys()].filter(has);
     if (one.marks) { for (const i of good) svg.append(tipped(ring(kind, ...place(i)), `${one.name}\n${chart.x} ${worded(one.x[i])}: ${shown(one.y[i])}`)); return; }
-    svg.append(mark("path", { class: `line ${kind} dash${turn % 4}`, d: pathOf(one.y.length, has, place) }));
+    if (!chart.apart) svg.append(mark("path", { class: `line ${kind} dash${turn % 4}`, d: pathOf(one.y.length, has, place) }));
     for (const i of good) {
       const low = one.low?.[i], high = one.high?.[i];
       if (low !== null && low !== undefined) svg.append(mark("line", { class: `whisker ${kind}`, x1: x.at(one.x[i]), x2: x.at(one.x[i]), y1: y.at(low), y2: y.at(high) }));

@@ -32,7 +32,7 @@ function drawRemasked(figure, state) {
 function drawSamples(figure, state) {
   const lines = tracesOf(state).filter((trace) => trace.samples.length || trace.samples_kept).map((trace) => {
     const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
-    const beside = [["measurement", `y/${trace.measurement}`], ["truth", `truth/${trace.measurement}`]].filter(([, key]) => data.images[key]);
+    const beside = [["measured", `y/${trace.measurement}`], ["truth", `truth/${trace.measurement}`]].filter(([, key]) => data.images[key]);
     const tiles = [...trace.samples.map(([t, key]) => [`t = ${t}`, key]), ...beside];
     const strip = el("div", { class: "tiles strip" }, ...tiles.map(([name, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, name, "").childNodes])));
     zoomTogether(strip);
