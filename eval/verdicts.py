@@ -1,4 +1,4 @@
-"""What a paired comparison allows to say: the same words in terminal, report and tables."""
+"""What a paired comparison of a sweep allows to say: the same words on the terminal, in its report and in MLflow."""
 
 from eval.metrics import MetricInfo
 from eval.statistics import PairedResult

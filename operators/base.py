@@ -98,7 +98,7 @@ class Operator(nn.Module):
             return y.clone()
         ones = torch.ones(max(self.rows, 1), *self.image_shape, dtype=y.dtype, device=y.device)
         seen = self._apply_adjoint(self._apply_forward(ones))
-        faint = seen.abs() < 1e-6 * seen.abs().amax(dim=(1, 2, 3), keepdim=True)
+        faint = seen.abs() <= 1e-6 * seen.abs().amax(dim=(1, 2, 3), keepdim=True)
         return torch.where(faint, 0, self._apply_adjoint(y) / seen.masked_fill(faint, 1))
 
     def mask_noise(self, noise: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ class SweepFolder:
         return f"references/{scoring}/{chunk}.parquet"
 
     def references_table_name(self, plan: str, scoring: str) -> str:
-        return f"results/{plan[:8]}-{scoring[:8]}-measurements.parquet"
+        return f"references/{plan[:8]}-{scoring[:8]}.parquet"
 
     def features_name(self, scoring: str, network: str, shard: str) -> str:
         return f"features/{scoring}/{network}/{shard}.parquet"

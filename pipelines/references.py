@@ -1,5 +1,6 @@
 """What the measurement alone is worth: y itself as an image, scored once per measurement, to hold methods against."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -32,12 +33,14 @@ _NAMES = ("digest", "measurement", "task")
 _PLACE = ("measurement", "manifest_shard", "manifest_row", "cell_index")
 
 
-def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring: str) -> None:
-    """Score the plan's measurements that are not yet. Results stand without them, so that a fault costs none."""
+def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring: str, again: bool = False) -> None:
+    """Score the plan's measurements that are not yet, or all `again`; a fault is told and costs no result."""
     scorer = ReferenceScorer(spec.output, spec.manifest, scoring, tuple(judged(spec.metrics)))
     if not scorer.metrics:
         return
     try:
+        for chunk in folder.reference_chunks(scoring) if again else ():
+            folder.store.delete(folder.references_name(scoring, chunk))
         chunks = _missing_chunks(folder, plan, scoring)
         if len(chunks):
             connect()
@@ -53,6 +56,18 @@ def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring
 def judged(metrics: Iterable[str]) -> list[str]:
     """Those that say better and worse: how far y is from itself says nothing."""
     return [name for name in metrics if metric_info(name).direction != "none"]
+
+
+def collected_references(folder: SweepFolder, plan: Plan, scoring: str, metrics: Sequence[str]) -> pa.Table | None:
+    """The same as one file beside the chunks; None, and told, where they cannot be read."""
+    try:
+        table = read_references(folder, plan, scoring, metrics)
+    except InputError as error:
+        tell(f"the measurements themselves are not shown: {error}; `g2d2 score OUTPUT --again` scores them anew.")
+        return None
+    if table is not None:
+        folder.store.write_table(folder.references_table_name(plan.id, scoring), table)
+    return table
 
 
 def read_references(folder: SweepFolder, plan: Plan, scoring: str, metrics: Sequence[str]) -> pa.Table | None:
@@ -81,7 +96,7 @@ def measurement_means(references: pa.Table | None) -> dict[str, tuple[int, dict[
         names = np.array(part["measurement"].to_pylist(), dtype=object)
         columns = {name: part[name].to_numpy() for name in part.column_names if name not in _NAMES}
         means = {name: bootstrap_interval(v, names) for name, v in columns.items() if np.isfinite(v).any()}
-        found[task] = len(part), means
+        found[task] = max((mean.clusters for mean in means.values()), default=0), means
     return found
 
 
@@ -99,7 +114,7 @@ class ReferenceScorer:
         return Manifest.open(self.manifest_url)
 
     def __call__(self, chunk: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Commit a chunk's scores; a measurement without a truth is left out."""
+        """Commit a chunk's scores; a measurement without a truth has NaN."""
         places = [(row["manifest_shard"], row["manifest_row"]) for row in rows]
         table = self.manifest.fetch_measured(places, [row["digest"] for row in rows])
         groups: dict[tuple[str, ...], list[tuple[dict[str, Any], Any]]] = defaultdict(list)
@@ -111,6 +126,8 @@ class ReferenceScorer:
                 continue
             groups[row["task"], str(parts[0].shape)].append((row, parts))
         lines = [line for group in groups.values() for line in self._scored(group)]
+        known, unscored = {line["digest"] for line in lines}, dict.fromkeys(self.metrics, math.nan)
+        lines += [{name: row[name] for name in _NAMES} | unscored for row in rows if row["digest"] not in known]
         schema = pa.schema([(name, pa.string()) for name in _NAMES] + [(name, pa.float64()) for name in self.metrics])
         folder = SweepFolder(self.output)
         folder.store.write_table(

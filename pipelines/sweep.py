@@ -21,7 +21,7 @@ from pipelines.layout import SweepFolder
 from pipelines.patience import patience, tell
 from pipelines.plan import Plan, Shard, make_plan, read_plan
 from pipelines.progress import progress
-from pipelines.references import judged, read_references, score_measurements
+from pipelines.references import collected_references, judged, score_measurements
 from pipelines.scoring import COSTS, ShardScorer, scoring_id
 from pipelines.solving import SolverConfig
 from pipelines.spec import SweepSpec
@@ -96,7 +96,7 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
         with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
             for line in lines:
                 bar.update(line["rows"])
-    score_measurements(spec, folder, plan, scoring)
+    score_measurements(spec, folder, plan, scoring, again)
     return collect(folder, plan, scoring, spec.distribution)
 
 
@@ -109,11 +109,8 @@ def collect(folder: SweepFolder, plan: Plan, scoring: str, distribution: Sequenc
     if distances is not None:
         folder.store.write_table(folder.distances_name(plan.id, scoring), distances)
     url, scores = folder.store.url(name), ScoreTable(table, where=folder.store.url(name))
-    references = read_references(
-        folder, plan, scoring, judged([metric for metric in scores.metrics if metric not in COSTS])
-    )
-    if references is not None:
-        folder.store.write_table(folder.references_table_name(plan.id, scoring), references)
+    metrics = judged(name for name in scores.metrics if name not in COSTS)
+    references = collected_references(folder, plan, scoring, metrics)
     return SweepResult(folder, plan, count(folder, plan, scoring, table), scores, url, distances, references)
 
 

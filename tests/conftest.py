@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Ray reads its mode once, when it is imported: here, before a test changes the environment and imports it.
@@ -12,6 +13,7 @@ import ray  # noqa: F401
 import torch
 
 torch.set_num_threads(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background deaf to Ctrl-C
 
 
 @pytest.fixture(scope="session")

@@ -69,9 +69,9 @@ def headline(duels: Sequence[Duel]) -> str:
 def too_few(duels: Sequence[Duel]) -> str | None:
     """Said where even a difference of the same sign in every image could not reach significance."""
     images = [duel.result.difference.clusters for duel in duels if duel.result is not None]
-    if not images or max(images) >= images_needed(len(duels)):
+    if not images or max(images) >= images_needed(len(images)):
         return None
-    return f"{_counted(max(images), 'image')} cannot tell star from Markov; {images_needed(len(duels))} can"
+    return f"{_counted(max(images), 'image')} cannot tell star from Markov; {images_needed(len(images))} can"
 
 
 def task_words(task: TaskFacts) -> str:

@@ -40,7 +40,8 @@ def save_curves(vqvae: History, transformer: History, unigram_nats: float | None
         "held_out_kept": ("held out, kept tokens", "#2f7d5b"),
     }
     for name, (label, colour) in lines.items():
-        last.plot(steps, [row[name] for row in transformer], color=colour, label=label)
+        if all(name in row for row in transformer):  # earlier runs measured less
+            last.plot(steps, [row[name] for row in transformer], color=colour, label=label)
     if unigram_nats is not None:
         last.axhline(unigram_nats, color="#555555", linestyle=":", label="unigram")
     last.set(title="Prior", xlabel="step", ylabel="nats per token")

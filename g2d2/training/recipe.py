@@ -113,7 +113,14 @@ class Recipe(_Settings):
     """Budget of the prior."""
 
     def with_minutes(self, minutes: float) -> "Recipe":
-        """The same recipe with a total budget, shared between the stages as the defaults share theirs."""
+        """The same recipe with a total budget, shared between the stages as the defaults share theirs.
+
+        A run that starts from a prior has one stage, which gets all of it.
+        """
+        if self.start is not None:
+            return self.model_copy(
+                update={"transformer_limits": self.transformer_limits.model_copy(update={"minutes": minutes})}
+            )
         share = self.vqvae_limits.minutes / (self.vqvae_limits.minutes + self.transformer_limits.minutes)
         return self.model_copy(
             update={

@@ -1,6 +1,7 @@
 """`g2d2 prior train`: train the embedded prior by its recipe, or measure one that was trained."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
     values = {name: getattr(args, name) for name in ("out", "data", "seed", "device", "bf16", "threads")}
     if args.start is not None:
         values["start"] = locate_prior(args.start)
+    elif args.report_only and (args.out / "recipe.json").is_file():
+        values["start"] = json.loads((args.out / "recipe.json").read_text()).get("start")
     recipe = validate(Recipe, values, where="recipe")
     if args.minutes is not None:
         if not args.minutes > 0:

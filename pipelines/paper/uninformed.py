@@ -4,6 +4,7 @@ Its tokeniser is the trained one's. A token that is not masked it keeps, as ever
 one may be any code, whatever stands around it and whatever the prompt says.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,9 +12,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from g2d2.priors.digest import prior_digest
 from operators import InputError
 
 WEIGHTS = Path("transformer/diffusion_pytorch_model.safetensors")
+MADE = "made-from.json"
+VERSION = 2
+"""Raised when another transformer is written for the same prior."""
 _EMBEDDING = "latent_image_embedding.emb.weight"
 _SIDES = ("latent_image_embedding.height_emb.weight", "latent_image_embedding.width_emb.weight")
 _NEEDED = (_EMBEDDING, *_SIDES, "out.weight", "out.bias", "norm_out.weight", "norm_out.bias")
@@ -23,8 +28,9 @@ _COPIES = 40.0
 
 
 def write_uninformed(prior: Path, out: Path) -> Path:
-    """Copy a prior's folder to `out` with such a transformer; a copy that is there is kept."""
-    if (out / WEIGHTS).is_file():
+    """Copy a prior's folder to `out` with such a transformer; a copy of the same prior that is there is kept."""
+    made = json.dumps({"version": VERSION, "prior": prior_digest(prior)})
+    if (out / MADE).is_file() and (out / MADE).read_text() == made:
         return out
     if not (prior / WEIGHTS).is_file():
         raise InputError(f"prior {prior}: it has no {WEIGHTS}, which is needed to make an uninformed copy of it.")
@@ -36,6 +42,8 @@ def write_uninformed(prior: Path, out: Path) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(prior, unfinished)
     save_file(uninformed(weights), unfinished / WEIGHTS, metadata={"format": "pt"})
+    (unfinished / MADE).write_text(made)
+    shutil.rmtree(out, ignore_errors=True)
     unfinished.rename(out)
     return out
 

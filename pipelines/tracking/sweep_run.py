@@ -10,7 +10,8 @@ import yaml
 
 from eval.metrics import metric_info, metric_names
 from eval.report.ranking import ranking_means
-from eval.statistics import PairedResult, compare_grid, corrected_together
+from eval.statistics import Interval, PairedResult, compare_grid, corrected_together
+from eval.verdicts import verdict
 from operators import InputError
 from pipelines.cells import Cell
 from pipelines.identity import fingerprint
@@ -18,13 +19,15 @@ from pipelines.tracking.cell_run import CONTENT_VERSION
 from pipelines.tracking.record import Record
 from pipelines.tracking.runs import Content
 
+VERSION = 2
+"""Raised when the same results should be logged anew in a sweep's own run; its cells have a version of theirs."""
 KEY = "sweep"
 """The grid key of a parent run."""
 REPORT = "report.html"
 """The artifact that people open."""
 _COLUMNS = (
     "metric", "a", "b", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_corrected", "effect_size",
-    "pairs", "excluded",
+    "pairs", "excluded", "corrected_over", "verdict",
 )  # fmt: skip
 _ROUNDED = 6
 
@@ -36,18 +39,18 @@ def sweep_content(record: Record, cell_digests: list[str], page: bytes | None = 
     """
     missing = int(record.summary["items"]) - len(record.scores.table)
     failed = _failed(record)
-    facts = [specification(record), record.summary["items"], record.summary["manifest_digest"], cell_digests]
+    measured = {f"measurement_{metric}/{_plain(task)}": mean.mean for task, metric, mean in _measured(record)}
+    facts = [specification(record), record.summary["items"], record.summary["manifest_digest"], cell_digests, measured]
     return Content(
         key=KEY,
         name=record.spec.name,
-        digest=fingerprint("tracked sweep", CONTENT_VERSION, facts),
+        digest=fingerprint("tracked sweep", VERSION, CONTENT_VERSION, facts),
         tags=cache(lambda: _tags(record) | {"mlflow.note.content": _note(record, missing, failed)}),
         params=record.shared(),
         metrics=lambda: {
             "items": float(record.summary["items"]), "cells": float(len(record.cells)), "failed": float(failed),
             "missing": float(missing), **{f"best_{m}/{_plain(t)}": value for m, t, value, _ in best(record)},
-            **{f"measurement_{m}/{_plain(t)}": mean.mean for t, found in record.measurements.items()
-               for m, mean in found.items()},
+            **measured,
         },
         artifacts=lambda: {
             "spec.yaml": specification(record).encode(), **comparison(record),
@@ -101,7 +104,7 @@ def comparison(record: Record) -> dict[str, bytes]:
             found += compare_grid(record.scores, metric, along="process", within=within)
         except InputError as error:
             refused.append(f"{metric}: {error}")
-    table.writerows(_row(result, names) for result in corrected_together(found))
+    table.writerows([*_row(result, names), len(found), _said(result)] for result in corrected_together(found))
     files = {"star-vs-markov.csv": text.getvalue().encode()}
     return files if not refused else files | {"not-compared.txt": "\n".join(refused).encode()}
 
@@ -111,6 +114,10 @@ def _row(result: PairedResult, names: dict[str, str]) -> list[object]:
     numbers = [result.mean_a, result.mean_b, gap.mean, gap.low, gap.high, result.p_value, result.p_corrected]
     rounded = ["" if value is None else f"{value:.{_ROUNDED}g}" for value in [*numbers, result.effect_size]]
     return [result.metric, names[result.a], names[result.b], *rounded, result.pairs, gap.excluded]
+
+
+def _said(result: PairedResult) -> str:
+    return verdict(metric_info(result.metric), result, "star", "Markov")
 
 
 def _tags(record: Record) -> dict[str, str]:
@@ -150,6 +157,10 @@ def _note(record: Record, missing: int, failed: int) -> str:
         f"| {metric} | {task} | {value:.4g} | {record.label(cell)} |" for metric, task, value, cell in best(record)
     ]
     return "\n".join(lines)
+
+
+def _measured(record: Record) -> list[tuple[str, str, Interval]]:
+    return [(task, metric, mean) for task, found in record.measurements.items() for metric, mean in found.items()]
 
 
 def _judged(record: Record) -> list[str]:

@@ -275,6 +275,15 @@ def test_an_uninformed_prior_keeps_what_it_sees_and_knows_nothing_else(tmp_path)
     torch.testing.assert_close(prior.codebook, told.codebook)
 
 
+def test_an_uninformed_copy_of_another_prior_is_made_anew(tiny_prior, tmp_path):
+    weights = write_uninformed(PRIOR, tmp_path / "flat") / "transformer" / "diffusion_pytorch_model.safetensors"
+    born = weights.stat().st_mtime_ns
+    write_uninformed(PRIOR, tmp_path / "flat")
+    assert weights.stat().st_mtime_ns == born
+    write_uninformed(tiny_prior, tmp_path / "flat")
+    assert weights.stat().st_size < 1_000_000
+
+
 def test_the_imagenet_recipe_makes_the_papers_prompts(tmp_path):
     pictures = tmp_path / "val" / "n0"
     pictures.mkdir(parents=True)

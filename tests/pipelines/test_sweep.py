@@ -61,10 +61,36 @@ def test_the_measurements_themselves_are_scored_once(base, small_manifest, capsy
     spec = base.folder.read_summary()["specification"]
     assert swept(spec).references == base.references
     assert base.folder.reference_chunks(base.folder.read_summary()["scoring"]) == chunks
-    assert run("score", base.folder.url) == 0
+    name = base.folder.references_name(base.folder.read_summary()["scoring"], *chunks)
+    whole = base.folder.store.read_bytes(name)
+    base.folder.store.write_bytes(name, b"damaged")
+    damaged = swept(spec)
+    assert (damaged.counts, damaged.references) == (base.counts, None)
+    assert "the measurements themselves are not shown" in capsys.readouterr().err
+    assert run("score", base.folder.url, "--again") == 0
+    assert base.folder.store.read_bytes(name) == whole
     *_, row, _, _ = capsys.readouterr().out.splitlines()
     assert row.split()[:2] == ["gaussian_blur", "measurement"]
     assert f"{np.mean(list(expected.values())):.3f}" in row
+
+
+def test_measurements_without_truths_are_looked_at_once(local_ray, tiny_prior, tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    manifest = build_manifest(tmp_path, pictures=2)
+    (shard,) = (tmp_path / "manifest").rglob("*.parquet")
+    table = pq.read_table(shard)
+    blank = pa.nulls(len(table), table.schema.field("truth").type)
+    pq.write_table(table.set_column(table.column_names.index("truth"), table.schema.field("truth"), blank), shard)
+    spec = specification(manifest, tiny_prior, tmp_path / "o", grid={})
+    first = swept(spec)
+    assert np.isnan(first.references["psnr"].to_numpy()).all()
+
+    def never(*_):
+        raise AssertionError("it looked again")
+
+    monkeypatch.setattr("pipelines.streaming.score_references", never)
+    assert len(swept(spec).references) == 2
 
 
 @pytest.mark.parametrize("resources", [{"devices": 2, "batch": 2, "shard": 3}])

@@ -125,6 +125,7 @@ def test_a_run_can_start_from_a_prior_and_keeps_its_tokeniser(
     assert not [file for file in (tmp_path / "export").rglob("*.json") if str(trained) in file.read_text()]
     report_prior(recipe, images=20, log=lambda line: None)
     assert "from there the prior alone, 4 steps of 4 images" in (tmp_path / "export" / "README.md").read_text()
+    assert recipe.with_minutes(30).transformer_limits.minutes == 30
     other = hardly.model_copy(update={"heads": 4})
     with pytest.raises(InputError, match=r"start: the transformer of .* has another shape than the recipe's"):
         train_prior(recipe.model_copy(update={"out": tmp_path / "other", "transformer": other}))

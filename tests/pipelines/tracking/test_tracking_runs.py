@@ -82,6 +82,8 @@ def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     first = next(row for row in rows if row["metric"] == "psnr")
     assert (first["a"], first["b"]) == ("sr4-32 star eta_kl=0.0003", "sr4-32 markov eta_kl=0.0003")
     assert (float(first["difference"]), int(first["pairs"])) == (pytest.approx(1), 3)
+    assert {row["corrected_over"] for row in rows} == {str(len(rows))}
+    assert first["verdict"] == "leans to star (p >= 0.05)"
 
 
 def test_what_was_tuned_for_task_and_process_stays_out_of_names(make_sweep):
@@ -90,7 +92,7 @@ def test_what_was_tuned_for_task_and_process_stays_out_of_names(make_sweep):
     parent, children = runs_of(sweep, track_folder(sweep.url))
     assert "gaussian-deblur-32 star eta_kl=0.001" in children
     assert not [name for name in children if "gamma" in name or "learning_rate" in name]
-    assert children["gaussian-deblur-32 star eta_kl=0.001"].data.params["gamma"] == "0.02"
+    assert children["gaussian-deblur-32 star eta_kl=0.001"].data.params["gamma"] == "0.3"
     tags = parent.data.tags
     assert (tags["varied"], tags["tuned"]) == ("process, eta_kl", "gamma, learning_rate")
     assert not {"gamma", "eta_kl"} & {word.partition("=")[0] for word in tags["settings"].split()}
