@@ -150,7 +150,7 @@ def _won(grid: Sequence[Duel]) -> str:
         family = [duel for duel in grid if (duel.task, duel.metric.name) == (task, metric)]
         star, markov = (sum(duel.winner == name for duel in family) for name in ("star", "markov"))
         lines.append([f"{task} · {metric}", star, markov, len(family) - star - markov])
-    header = ["task and metric", "star better", "Markov better", "no difference shown"]
+    header = ["task and metric", "star better", "Markov better", "undecided"]
     return table(header, lines, "Points of the grid at which all varied parameters agree")
 
 
