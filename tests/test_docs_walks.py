@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster.services import RayHead
 from tests.test_docs import PAGES, ROOT
 
 SWEEP = """
@@ -206,14 +205,6 @@ def test_what_a_walk_changes_is_in_the_page(walk):
     whole = text.replace("\\\n", " ")
     for written in walk.smaller:
         assert written in whole or written in walk.before, f"{walk.page} has no {written!r}"
-
-
-@pytest.fixture(scope="module")
-def ray_head(tmp_path_factory):
-    server = RayHead(tmp_path_factory.mktemp("head"))
-    server.start()
-    yield server
-    server.erase()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 from cluster.services.object_store import ObjectStore
 from cluster.services.postgres import Postgres
+from cluster.services.ray_head import RayHead
 from cluster.services.tracking import Tracking
 
 
@@ -40,6 +41,15 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgr
 def mlflow_server(tmp_path_factory: pytest.TempPathFactory, postgres_server: Postgres) -> Iterator[Tracking]:
     """An MLflow server with its `uri`; it takes up to a minute to start, so tests that use it are slow ones."""
     server = Tracking(tmp_path_factory.mktemp("mlflow"), postgres_server)
+    server.start()
+    yield server
+    server.erase()
+
+
+@pytest.fixture(scope="module")
+def ray_head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayHead]:
+    """A Ray head with its dashboard, and the variables of a client in `env`, its token among them."""
+    server = RayHead(tmp_path_factory.mktemp("head"))
     server.start()
     yield server
     server.erase()

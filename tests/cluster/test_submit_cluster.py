@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from cluster.jobs import Dashboard
-from cluster.services import RayHead
 from pipelines.cli import main
 from pipelines.layout import SweepFolder
 from tests.pipelines.sweep_cases import build_manifest, specification, write_spec
@@ -42,11 +41,8 @@ def wait_and_solve(*args, **options):
 
 
 @pytest.fixture(scope="module")
-def head(tmp_path_factory):
-    server = RayHead(tmp_path_factory.mktemp("head"))
-    server.start()
-    yield server
-    server.erase()
+def head(ray_head):
+    return ray_head
 
 
 @pytest.fixture(autouse=True)
