@@ -22,6 +22,7 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
 from pipelines.patience import tell
 from pipelines.plan import Plan
+from pipelines.progress import progress
 from pipelines.scoring import loaded_metric
 from pipelines.spec import SweepSpec
 
@@ -46,9 +47,10 @@ def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring
             connect()
             from pipelines.streaming import score_references  # imports Ray, which reads its settings then
 
-            with closing(score_references(chunks, scorer)) as lines:
-                for _ in lines:
-                    pass
+            total = sum(map(len, chunks["rows"].to_pylist()))
+            with progress(total, "measurements") as bar, closing(score_references(chunks, scorer)) as lines:
+                for line in lines:
+                    bar.update(line["rows"])
     except InputError as error:
         tell(f"the measurements themselves are not scored: {error}")
 
@@ -63,7 +65,7 @@ def collected_references(folder: SweepFolder, plan: Plan, scoring: str, metrics:
     try:
         table = read_references(folder, plan, scoring, metrics)
     except InputError as error:
-        tell(f"the measurements themselves are not shown: {error}; `g2d2 score OUTPUT --again` scores them anew.")
+        tell(f"the measurements themselves are not shown: {error} `g2d2 score {folder.url} --again` scores them anew.")
         return None
     if table is not None:
         folder.store.write_table(folder.references_table_name(plan.id, scoring), table)

@@ -40,7 +40,8 @@ def summary_html(report: Report, best: Sequence[Best], duels: Sequence[Duel]) ->
         for task in results.tasks
     )
     worst = facts.failures[:1]
-    said = [f"{_counted(one.count, 'row')} failed with: {one.error} What ran lists all failures." for one in worst]
+    ending = "The section What ran lists all failures."
+    said = [f"{_counted(one.count, 'row')} failed with: {one.error.rstrip('.')}. {ending}" for one in worst]
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in [*said, *facts.notes])
     return (
         f'<h1>{escape(headline(duels))}</h1><p class="lead">{escape(counts)}</p>{notes}<div class="cards">{cards}</div>'

@@ -66,7 +66,7 @@ def test_the_measurements_themselves_are_scored_once(base, small_manifest, capsy
     base.folder.store.write_bytes(name, b"damaged")
     damaged = swept(spec)
     assert (damaged.counts, damaged.references) == (base.counts, None)
-    assert "the measurements themselves are not shown" in capsys.readouterr().err
+    assert f"`g2d2 score {base.folder.url} --again` scores them anew" in capsys.readouterr().err
     assert run("score", base.folder.url, "--again") == 0
     assert base.folder.store.read_bytes(name) == whole
     *_, row, _, _ = capsys.readouterr().out.splitlines()
