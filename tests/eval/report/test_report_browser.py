@@ -5,9 +5,10 @@ import time
 import pytest
 
 from eval.report import Section, Series, line_chart, render_page
-from tests.eval.report.browser import PATIENCE, Browser, chromium
+from tests.eval.report.browser import PATIENCE, Browser, chromium, may_be_missing
 
-pytestmark = [pytest.mark.skipif(chromium() is None, reason="no Chromium here"), pytest.mark.timeout(600)]
+skipped = chromium() is None and may_be_missing()
+pytestmark = [pytest.mark.skipif(skipped, reason="no Chromium here"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
