@@ -13,14 +13,15 @@ from pipelines.nightly import (
     NightlyFolder,
     NightlySpec,
     accept,
+    choose_night,
     load_nightly,
-    new_night,
     night_today,
     run_night,
 )
 from pipelines.nightly.records import plain
 from pipelines.nightly.telling import markdown, message, terminal, verdict_json
 from pipelines.nightly.webhook import post
+from pipelines.patience import tell
 from pipelines.summary import aligned
 from pipelines.terminal import results_alone
 from pipelines.tracking import TrackingError
@@ -82,11 +83,15 @@ def _run(spec: NightlySpec, path: str, args: argparse.Namespace) -> int:
     night = args.night or night_today()
     try:
         with results_alone():
-            if args.new:
-                night = new_night(NightlyFolder(spec.output, spec.name), night)
             from pipelines.nightly.keeping import keep_night
 
-            found, files, warnings = keep_night(spec, run_night(spec, night, retry_failed=args.retry_failed), path)
+            chosen = choose_night(
+                spec, night, named=args.night is not None, new=args.new, retry_failed=args.retry_failed
+            )
+            night = chosen.night
+            if chosen.notice is not None:
+                tell(chosen.notice)
+            found, files, warnings = keep_night(spec, run_night(spec, chosen, retry_failed=args.retry_failed), path)
     except Exception as error:  # whatever it was, nobody may take silence for a good night
         said = str(error) if isinstance(error, InputError) else type(error).__name__
         _post(spec, {"text": f"nightly {spec.name}, night {night}: could not run: {said}", "exit_code": 2})

@@ -1,8 +1,9 @@
 """Nightly: the same sweep every night, solved afresh, held against an accepted baseline, and told to people."""
 
 from pipelines.nightly.accepting import accept
+from pipelines.nightly.choosing import choose_night
 from pipelines.nightly.folder import NightlyFolder
-from pipelines.nightly.night import Night, new_night, night_today, run_night
+from pipelines.nightly.night import Night, night_today, run_night
 from pipelines.nightly.records import BaselineRecord, NightRecord
 from pipelines.nightly.spec import NightlySpec, load_nightly
 
@@ -13,8 +14,8 @@ __all__ = [
     "NightlyFolder",
     "NightlySpec",
     "accept",
+    "choose_night",
     "load_nightly",
-    "new_night",
     "night_today",
     "run_night",
 ]

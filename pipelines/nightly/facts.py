@@ -29,12 +29,17 @@ def night_facts(spec: SweepSpec, summary: Mapping[str, Any], readings: list[Read
 
 def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     """One line of what differs; None where nothing known does."""
-    changes = [
+    changes = differences(before, now)
+    return f"since the baseline: {', '.join(changes)}" if changes else None
+
+
+def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """`name old -> new` of every fact that differs."""
+    return [
         f"{name} {_short(before.get(name))} -> {_short(now.get(name))}"
         for name in dict.fromkeys([*before, *now])
         if before.get(name) != now.get(name)
     ]
-    return f"since the baseline: {', '.join(changes)}" if changes else None
 
 
 def _short(value: str | None) -> str:

@@ -12,10 +12,12 @@ from pydantic import BaseModel
 from eval.scores import ScoreTable
 from operators import InputError
 from operators.validation import validate
-from pipelines.nightly.records import BaselineRecord, NightRecord, Reading, plain
+from pipelines.nightly.records import BaselineRecord, Conditions, NightRecord, Reading, plain
 from pipelines.storage import Store, open_store
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_CONDITIONS = "conditions.json"
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,28 @@ class NightlyFolder:
 
     def night(self, night: str) -> NightRecord:
         """One night's record."""
-        if not self.store.exists(self.file(night, "night.json")):
+        if not self.finished(night):
             known = ", ".join(record.night for record in self.nights()[-5:]) or "none"
             raise InputError(f"night: {night!r} has not run to its end here; nights that have: {known}.")
         return self._read(self.file(night, "night.json"), NightRecord)
+
+    def finished(self, night: str) -> bool:
+        """Whether the night has a record."""
+        return self.store.exists(self.file(night, "night.json"))
+
+    def holds_sweep(self, night: str) -> bool:
+        """Whether the night's reconstructions are there, or a part of them."""
+        return self.store.exists(f"nights/{night}/sweep.json")
+
+    def conditions(self, night: str) -> Conditions | None:
+        """What the night was begun with; None where it was not, or by a version that did not keep it."""
+        name = self.file(night, _CONDITIONS)
+        return self._read(name, Conditions) if self.store.exists(name) else None
+
+    def begin(self, night: str, conditions: Conditions) -> Conditions:
+        """Note what the night is begun with; what was noted first, by whomever, holds."""
+        self.store.create_new(self.file(night, _CONDITIONS), _json(conditions))
+        return self._read(self.file(night, _CONDITIONS), Conditions)
 
     def write_night(self, record: NightRecord, scores: pa.Table) -> None:
         """The record comes last: a night in history has its scores."""
@@ -78,6 +98,10 @@ class NightlyFolder:
         """All that were accepted under this name, the present one last."""
         names = [name for name in self.store.list(f"baselines/{self.name}/") if name.endswith(".json")]
         return sorted((self._read(name, BaselineRecord) for name in names), key=lambda record: record.number)
+
+    def acceptances(self) -> dict[str, BaselineRecord]:
+        """The newest baseline of every accepted night, by the night's name."""
+        return {baseline.night.night: baseline for baseline in self.baselines()}
 
     def add_baseline(self, night: NightRecord, reason: str, by: str, accepted: str) -> BaselineRecord:
         """Copy a night's scores and make it the present baseline; of two at once each gets a number of its own."""

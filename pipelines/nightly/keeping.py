@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from eval.gate import GateResult
 from operators import InputError
+from pipelines.layout import SweepFolder
 from pipelines.nightly.folder import NightlyFolder
 from pipelines.nightly.mirror import run_of
 from pipelines.nightly.night import Night
@@ -22,21 +23,26 @@ Result = TypeVar("Result")
 def keep_night(spec: NightlySpec, night: Night, spec_path: str) -> tuple[Night, dict[str, str], list[str]]:
     """The night as remembered, where its files are, and warnings: nothing here changes the verdict.
 
-    The verdict is written first: a page or an MLflow server that fails must not cost it.
+    The verdict is written first: a page or an MLflow server that fails must not cost it. Of an accepted night nothing
+    is written.
     """
     folder, name, warnings = NightlyFolder(spec.output, spec.name), night.record.night, list[str]()
+    if night.sweep is None:
+        kept = ("junit.xml", "summary.md", "verdict.json")
+        return night, {file: folder.store.url(folder.file(name, file)) for file in kept}, warnings
+    result = night.sweep
     contents = {"junit.xml": junit(night), "summary.md": markdown(night, spec_path)}
     files = {file: folder.write(name, file, text.encode()) for file, text in contents.items()}
     files["verdict.json"] = folder.store.url(folder.file(name, "verdict.json"))
     _write_verdict(folder, night, files)
-    folder.write_night(night.record, night.sweep.scores.table)
+    folder.write_night(night.record, result.scores.table)
 
-    sweep, page = spec.sweep_spec(name), _tried(warnings, "no report", lambda: _page(night))
+    sweep, page = spec.sweep_spec(name), _tried(warnings, "no report", lambda: _page(night, result.folder))
     if page is not None:
         where = _tried(warnings, "the report was not written", lambda: folder.write(name, "report.html", page))
         files |= {"report.html": where} if where else {}
     if sweep.tracking.enabled:
-        run = _tried(warnings, "not logged", lambda: run_of(track(night.sweep, sweep, page)))
+        run = _tried(warnings, "not logged", lambda: run_of(track(result, sweep, page)))
         night = replace(night, record=night.record.model_copy(update={"run": run or night.record.run}))
     _tried(warnings, "report and run are not in the record", lambda: _write_again(folder, night, files))
     _tried(warnings, "old nights were not deleted", lambda: folder.prune(spec.keep_nights))
@@ -49,8 +55,8 @@ def junit(night: Night) -> str:
     return (night.gate or GateResult(())).to_junit(name, checks)
 
 
-def _page(night: Night) -> bytes:
-    return render_report(night.sweep.folder, extra_sections=[nightly_section(night)])
+def _page(night: Night, folder: SweepFolder) -> bytes:
+    return render_report(folder, extra_sections=[nightly_section(night)])
 
 
 def _write_verdict(folder: NightlyFolder, night: Night, files: dict[str, str]) -> None:

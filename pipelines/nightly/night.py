@@ -10,6 +10,8 @@ from operators import InputError
 from pipelines.calibration import items_left
 from pipelines.layout import SweepFolder
 from pipelines.nightly.calibrating import calibrate
+from pipelines.nightly.choosing import Chosen
+from pipelines.nightly.conditions import what_differs
 from pipelines.nightly.costs import cell_records, judge_costs
 from pipelines.nightly.facts import night_facts, what_changed
 from pipelines.nightly.folder import NightlyFolder
@@ -34,8 +36,12 @@ class Night:
     gate: GateResult | None
     """None without a baseline."""
     trends: list[Trend]
-    sweep: SweepResult
-    solved: int
+    scores_url: str
+    acceptance: BaselineRecord | None = None
+    """Where the night is accepted and was judged again: it stays as it is, and nothing was run."""
+    sweep: SweepResult | None = None
+    """None where nothing was run."""
+    solved: int = 0
     """Work items this call solved; 0 when the night was complete already."""
 
     def headline(self) -> str:
@@ -45,7 +51,9 @@ class Night:
         return compared if lacking is None else f"{lacking}; {compared}"
 
     def lacking(self) -> str | None:
-        """Why the night is not whole; None where it is."""
+        """Why the night is not whole; None where it is, as every accepted one."""
+        if self.sweep is None:
+            return None
         counts = self.sweep.counts
         failed = f"{counts.failed} row{'s' if counts.failed > 1 else ''} failed" if counts.failed else None
         if counts.complete:
@@ -60,50 +68,63 @@ def night_today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
-def new_night(folder: NightlyFolder, day: str) -> str:
-    """The day, or the day with the next free number: for a second evaluation of one day."""
-    taken = {record.night for record in folder.nights()}
-    names = (day if number == 1 else f"{day}.{number}" for number in range(1, len(taken) + 2))
-    return next(name for name in names if name not in taken)
-
-
-def run_night(spec: NightlySpec, night: str, *, retry_failed: bool = False) -> Night:
-    """Run or resume a night, and judge it; writing what was found is `pipelines.nightly.telling`'s."""
-    sweep = spec.sweep_spec(night)
+def run_night(spec: NightlySpec, chosen: Chosen, *, retry_failed: bool = False) -> Night:
+    """Run or resume a night, and judge it; writing what was found is `pipelines.nightly.keeping`'s."""
+    if chosen.acceptance is not None:
+        return judge_again(spec, chosen.acceptance)
+    night, sweep = chosen.night, spec.sweep_spec(chosen.night)
     if sweep.tracking.enabled:
         destination(sweep.tracking, sweep.output)  # a bad address is refused before hours of work
     folder = NightlyFolder(spec.output, spec.name)
-    history = folder.nights()
-    _refuse_other_names(spec, history)
-    baseline = next(reversed(folder.baselines()), None)
+    history, baseline = folder.nights(), _present_baseline(folder)
     accepted = None if baseline is None else folder.baseline_scores(baseline)
     earlier = next((record for record in history if record.night == night), None)
+    _begin(folder, chosen)
     started, left = earlier.started if earlier else _now(), _left(sweep, retry_failed)
     result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
     record = _record(spec, sweep, night, started, result, readings)
     if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
         record = record.model_copy(update={"facts": earlier.facts})
+    record = record.model_copy(update={"run": earlier and earlier.run})
     gate = None
     if baseline is not None and accepted is not None:
         gate = _judged(spec, record, result.scores, baseline, accepted)
-    record = record.model_copy(
+    record = _with_outcome(record, baseline, gate)
+    past = trends(history, record, spec.nights)
+    return Night(record, baseline, gate, past, result.scores_url, sweep=result, solved=left)
+
+
+def judge_again(spec: NightlySpec, acceptance: BaselineRecord) -> Night:
+    """An accepted night held against the present baseline, from the copy that was accepted; nothing is written."""
+    folder = NightlyFolder(spec.output, spec.name)
+    baseline, record = _present_baseline(folder) or acceptance, acceptance.night
+    scores = folder.baseline_scores(acceptance)
+    gate = _judged(spec, record, scores, baseline, folder.baseline_scores(baseline))
+    record = _with_outcome(record, baseline, gate)
+    past = trends(folder.nights(), record, spec.nights)
+    return Night(record, baseline, gate, past, folder.store.url(acceptance.scores), acceptance)
+
+
+def _present_baseline(folder: NightlyFolder) -> BaselineRecord | None:
+    return next(reversed(folder.baselines()), None)
+
+
+def _begin(folder: NightlyFolder, chosen: Chosen) -> None:
+    """Claim the night for its conditions; somebody else may have begun it under others since it was chosen."""
+    changes = what_differs(folder.begin(chosen.night, chosen.conditions), chosen.conditions)
+    if changes is not None:
+        raise InputError(f"night {chosen.night}: it was begun just now with another specification ({changes}).")
+
+
+def _with_outcome(record: NightRecord, baseline: BaselineRecord | None, gate: GateResult | None) -> NightRecord:
+    return record.model_copy(
         update={
             "outcome": _outcome(record, gate),
             "baseline": baseline and baseline.number,
             "verdicts": {} if gate is None else {str(verdict): count for verdict, count in gate.counts.items()},
             "exit_code": _exit_code(record, gate),
-            "run": earlier and earlier.run,
         }
     )
-    return Night(record, baseline, gate, trends(history, record, spec.nights), result, left)
-
-
-def _refuse_other_names(spec: NightlySpec, history: list[NightRecord]) -> None:
-    others = sorted({record.name for record in history} - {spec.name})
-    if others:
-        raise InputError(
-            f"output {spec.output}: it holds nights of {', '.join(others)}; give {spec.name} an output of its own."
-        )
 
 
 def _left(sweep: SweepSpec, retry_failed: bool) -> int:

@@ -44,6 +44,16 @@ class Reading(_Record):
     """Which of the night's calibrations it belongs to; each runs on all devices at once."""
 
 
+class Conditions(_Record):
+    """Everything in a specification, and behind its names, that decides a night's numbers."""
+
+    version: int = VERSION
+    facts: dict[str, str]
+    """Digests, versions and choices that hold for all cells, by the names people know."""
+    cells: list[dict[str, Any]]
+    """Task and complete settings of every cell."""
+
+
 class NightRecord(_Record):
     """A night as history keeps it."""
 

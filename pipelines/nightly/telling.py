@@ -49,7 +49,7 @@ def verdict_json(night: Night, files: dict[str, str]) -> str:
         "trend": [trend.plain() for trend in night.trends],
         "headline": night.headline(),
         "solved": night.solved,
-        "scores": night.sweep.scores_url,
+        "scores": night.scores_url,
         "files": files,
         "exit_code": night.record.exit_code,
     }
@@ -106,7 +106,12 @@ def _title(night: Night) -> str:
 def _opening(night: Night, spec_path: str) -> list[str]:
     record = night.record
     lines = [f"{record.committed} of {record.expected} work items committed, {record.failed} failed"]
-    if not night.solved:
+    if night.acceptance is not None:
+        lines.append(
+            f"this night is accepted as baseline {night.acceptance.number} and stays as it is: it was judged again, "
+            "and nothing was solved or written; --new evaluates once more"
+        )
+    elif not night.solved:
         lines.append("nothing was solved: this night was complete already; --new evaluates once more")
     if night.baseline is not None:
         return [*lines, night.baseline.sentence()]

@@ -3,7 +3,7 @@
 import pytest
 
 from operators import InputError
-from pipelines.nightly import NightlyFolder, accept, new_night
+from pipelines.nightly import NightlyFolder, accept
 from pipelines.nightly.spec import NightlySpec
 from tests.pipelines.nightly.night_cases import level, night, reading, score_table
 
@@ -29,13 +29,6 @@ def test_nights_are_in_the_order_they_ran(folder):
     assert [record.night for record in folder.nights()] == ["b", "a"]
     with pytest.raises(InputError, match="'c' has not run to its end here; nights that have: b, a"):
         folder.night("c")
-
-
-def test_a_second_night_of_a_day_gets_a_number(folder):
-    assert new_night(folder, "d") == "d"
-    add(folder, "d")
-    add(folder, "d.2")
-    assert new_night(folder, "d") == "d.3"
 
 
 def test_baselines_are_numbered_and_remembered(folder, spec):

@@ -76,7 +76,8 @@ def test_one_page_is_made_and_mlflow_has_it_also_when_judged_again(tracked, tmp_
     assert pages(first["night"]["run"]) == kept(tmp_path, "a", "report.html")
     assert b"Nightly: a" in pages(first["night"]["run"])
 
-    assert run("nightly", "accept", path, "--reason", "right") == 0
+    night("b")
+    assert run("nightly", "accept", path, "--night", "b", "--reason", "right") == 0
     _, again = night("a")
     assert again["night"]["run"] == first["night"]["run"]
     assert b"accepted" in kept(tmp_path, "a", "report.html")
