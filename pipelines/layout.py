@@ -54,16 +54,16 @@ class SweepFolder:
         return f"references/{scoring}/{chunk}.parquet"
 
     def references_table_name(self, plan: str, scoring: str) -> str:
-        return f"references/{plan[:8]}-{scoring[:8]}.parquet"
+        return f"references/{_short(plan)}-{scoring[:8]}.parquet"
 
     def features_name(self, scoring: str, network: str, shard: str) -> str:
         return f"features/{scoring}/{network}/{shard}.parquet"
 
     def distances_name(self, plan: str, scoring: str) -> str:
-        return f"results/{plan[:8]}-{scoring[:8]}-distribution.parquet"
+        return f"results/{_short(plan)}-{scoring[:8]}-distribution.parquet"
 
     def table_name(self, plan: str, scoring: str) -> str:
-        return f"results/{plan[:8]}-{scoring[:8]}.parquet"
+        return f"results/{_short(plan)}-{scoring[:8]}.parquet"
 
     def solved_shards(self) -> set[str]:
         """Names of the shards that are solved."""
@@ -99,3 +99,9 @@ class SweepFolder:
     def _shards(self, prefix: str) -> set[str]:
         names = self.store.list(f"{prefix}/")
         return {name.rsplit("/", 1)[1].removesuffix(".parquet") for name in names if name.endswith(".parquet")}
+
+
+def _short(plan: str) -> str:
+    """Eight digits, and the number of a plan that was written again: its results are not those of the plan before."""
+    id, again, number = plan.partition(".")
+    return f"{id[:8]}{again}{number}"

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.committed import score_tables
 from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
 from pipelines.summary import failures
-from pipelines.sweep import score_tables
 
 
 @dataclass(frozen=True)

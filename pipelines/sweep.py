@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from eval.scores import ScoreTable
 from g2d2.solvers import load_solver
 from g2d2.version import SOLVER_VERSION, __version__
-from operators import InputError
 from pipelines.attempts import forget
+from pipelines.committed import collect_scores, failed_shards, planned_items
 from pipelines.devices import connect, devices_now, place
 from pipelines.features import cell_distances
 from pipelines.layout import SweepFolder
@@ -77,6 +77,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if to_solve or to_score:
+        folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
         _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
     score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan, scoring, spec.distribution)
@@ -90,6 +91,7 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     todo = [shard for shard in plan.shards if shard.name in unscored]
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if todo:
+        folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
         connect()
         from pipelines.streaming import score_only
 
@@ -159,44 +161,6 @@ def _tell_of_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
 
 def _rows(shards: list[Shard]) -> int:
     return sum(shard.count for shard in shards)
-
-
-def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
-    """Shards of this plan in which a row carries an error."""
-    tables = score_tables(folder, plan, scoring, ["item", "error"])
-    return {name for name, table in tables if table["error"].null_count < len(table)}
-
-
-def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
-    """The committed scores of the plan's items as one table."""
-    tables = [table for _, table in score_tables(folder, plan, scoring)]
-    if not tables:
-        raise InputError(
-            f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
-        )
-    return pa.concat_tables(tables)
-
-
-def score_tables(
-    folder: SweepFolder, plan: Plan, scoring: str, columns: list[str] | None = None
-) -> Iterator[tuple[str, pa.Table]]:
-    """The scored shards of a plan by name, each with the plan's items alone; `columns` must hold `item`."""
-    scored = folder.scored_shards(scoring)
-    items = planned_items(folder, plan)
-    places = {shard.name: (shard.first, shard.count) for shard in plan.shards if shard.name in scored}
-
-    def read(shard: str) -> pa.Table:
-        return folder.store.read_table(folder.scores_name(scoring, shard), columns=columns)
-
-    for shard, table in folder.read_many(places, read):
-        # an earlier plan may have put more into this shard than the present one takes from it
-        yield shard, table.filter(pc.is_in(table["item"], value_set=items.slice(*places[shard])))
-
-
-def planned_items(folder: SweepFolder, plan: Plan) -> pa.Array:
-    """Ids in the plan's order."""
-    column = folder.store.read_table(folder.plan_name(plan.id), columns=["item"])["item"]
-    return column.combine_chunks()
 
 
 def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Counts:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import yaml
 
 from eval.report.content import Facts, Failure, Report, TaskFacts
@@ -13,13 +12,13 @@ from eval.report.results import Results
 from eval.scores import ScoreTable
 from operators import InputError, operator_settings
 from operators.validation import validate
+from pipelines.committed import current_scores
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan import Plan, read_plan
 from pipelines.reporting.pictures import PictureReader
 from pipelines.reporting.traces import read_traces
 from pipelines.spec import SweepSpec
-from pipelines.sweep import collect_scores
 from pipelines.tracking.record import Record
 
 _EXAMPLES = 3
@@ -31,7 +30,7 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
     summary = folder.read_summary()
     spec: SweepSpec = validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}")
     plan = read_plan(folder)
-    scores = ScoreTable(_scores(folder, plan, summary["scoring"]), where=f"sweep {folder.url}")
+    scores = ScoreTable(current_scores(folder, plan, summary["scoring"]), where=f"sweep {folder.url}")
     record = Record(
         folder=folder, spec=spec, summary=summary, cells=plan.cells, scores=scores, scores_url=folder.url,
         scoring=summary["scoring"],
@@ -57,16 +56,6 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
         notes=[*notes, *reader.notes],
     )
     return Report(facts, results, pictures, traces, record.distances, record.measurements)
-
-
-def _scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
-    """The collected table where it is whole: one file instead of thousands."""
-    name = folder.table_name(plan.id, scoring)
-    if folder.store.exists(name):
-        table = folder.store.read_table(name)
-        if len(table) == plan.items:
-            return table
-    return collect_scores(folder, plan, scoring)
 
 
 def _refuse_unknown(cells: Sequence[str], results: Results) -> None:

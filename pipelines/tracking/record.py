@@ -12,11 +12,12 @@ import pyarrow.dataset as ds
 
 from eval.scores import ScoreTable
 from eval.statistics import Interval
-from operators import InputError
 from operators.validation import validate
 from pipelines.cells import Cell, varied
+from pipelines.committed import current_scores
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder
+from pipelines.plan import read_plan
 from pipelines.references import measurement_means
 from pipelines.spec import SweepSpec
 
@@ -40,19 +41,15 @@ class Record:
     def read(cls, url: str) -> "Record":
         """The current plan and scores of the sweep in this folder."""
         folder = SweepFolder(url)
-        summary = folder.read_summary()
-        name = folder.table_name(summary["plan"], summary["scoring"])
-        if not folder.store.exists(name):
-            raise InputError(
-                f"sweep {url}: its scores are not collected yet; `g2d2 sweep` with the same specification goes on."
-            )
+        summary, plan = folder.read_summary(), read_plan(folder)
+        url = folder.store.url(folder.table_name(plan.id, summary["scoring"]))
         return cls(
             folder=folder,
             spec=validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}"),
             summary=summary,
-            cells=folder.cells(summary["plan"]),
-            scores=ScoreTable(folder.store.read_table(name), where=folder.store.url(name)),
-            scores_url=folder.store.url(name),
+            cells=plan.cells,
+            scores=ScoreTable(current_scores(folder, plan, summary["scoring"]), where=url),
+            scores_url=url,
             scoring=summary["scoring"],
         )
 

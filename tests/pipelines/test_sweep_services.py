@@ -15,9 +15,9 @@ import yaml
 from PIL import Image
 
 from bench.stand_in import SECONDS
+from pipelines.committed import planned_items
 from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
-from pipelines.sweep import planned_items
 from tests.pipelines.sweep_cases import run, specification, write_spec
 
 ROOT = Path(__file__).parents[2]
