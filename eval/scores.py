@@ -48,16 +48,40 @@ _FIXED = {
 }
 _REQUIRED = ("measurement", "cell", "seed")
 
+PROVENANCE = {
+    "device": pa.string(),
+    "batch_rows": pa.int32(),
+    "networks": pa.string(),
+    "torch": pa.string(),
+    "threads": pa.int32(),
+    "processor": pa.string(),
+}
+"""What a row was solved on: part of no id, and yet it can change the last bits."""
+
+ROW_COSTS = {
+    "seconds": pa.float64(),
+    "prior_seconds": pa.float64(),
+    "prior_calls": pa.int64(),
+    "decoder_calls": pa.int64(),
+}
+"""What a row took: of the seconds of its batch its share, and exact counts."""
+
 Parameter = str | int | float | bool | None
 
 
-def score_schema(metrics: Sequence[str], parameters: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The schema a scorer writes; `error` is null where the item was solved, and a failed item's metrics are NaN."""
-    names = [*_FIXED, *parameters, *metrics]
+def score_schema(
+    metrics: Sequence[str], parameters: Mapping[str, pa.DataType], beside: Mapping[str, pa.DataType] | None = None
+) -> pa.Schema:
+    """The schema a scorer writes; `error` is null where the item was solved, and a failed item's metrics are NaN.
+
+    `beside` are columns that are neither, such as those of `PROVENANCE`.
+    """
+    names = [*_FIXED, *parameters, *metrics, *(beside or {})]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"score columns: {', '.join(twice)} is named twice: each column needs a name of its own.")
     fields = [*_FIXED.items(), *parameters.items(), *((name, pa.float64()) for name in metrics)]
+    fields += (beside or {}).items()
     facts = {"version": SCHEMA_VERSION, "metrics": list(metrics), "parameters": list(parameters)}
     return pa.schema(fields, metadata={METADATA_KEY: json.dumps(facts).encode()})
 
@@ -216,7 +240,8 @@ def _roles(table: pa.Table, where: str) -> tuple[tuple[str, ...], tuple[str, ...
     stored = (table.schema.metadata or {}).get(METADATA_KEY)
     if stored is None:
         metrics = tuple(name for name in KNOWN_METRICS if name in table.column_names)
-        rest = [name for name in table.column_names if name not in metrics and name not in _FIXED]
+        aside = {*metrics, *_FIXED, *PROVENANCE, *ROW_COSTS}
+        rest = [name for name in table.column_names if name not in aside]
         return metrics, tuple(name for name in rest if _is_scalar(table.schema.field(name).type))
     try:
         facts = json.loads(stored)

@@ -57,7 +57,8 @@ def solve(
     z = torch.full((len(rows), prior.num_tokens), schedule.mask_id, device=prior.device)  # z_T
     log_alpha = None
     for step, (t, s) in enumerate(pairwise(levels)):
-        log_prior = prior.log_probs(z, t, rows.condition, batch.prior_top_p).to(prior.dtype)
+        with recorder.prior(rows.condition):
+            log_prior = prior.log_probs(z, t, rows.condition, batch.prior_top_p).to(prior.dtype)
         log_alpha = log_prior if log_alpha is None else rows.gamma * log_prior + (1 - rows.gamma) * log_alpha
         log_alpha = step_optimizer.minimise(log_alpha.log_softmax(dim=1), log_prior, step, recorder)
         if batch.steps - step in prior_samples_at:

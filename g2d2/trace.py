@@ -3,6 +3,8 @@
 import resource
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+
+from g2d2.priors.base import Condition
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,30 @@ class Trace:
     """Wall-clock seconds of the whole batch."""
     peak_bytes: int
     """Peak device memory of the batch on CUDA; peak resident memory of the process so far on CPU."""
+    prior_seconds: float = 0.0
+    """Those of `seconds` in which the prior's network ran."""
+    prior_calls: Tensor | None = None  # (B,): passes of each row through that network; None where nobody counted
+    decoder_calls: int | None = None
+    """Times that each row was decoded."""
+
+    def row_costs(self, index: int) -> dict[str, Any]:
+        """A row's share of the batch: of the prior's seconds by its calls, of all others as much as any row."""
+        rows, calls = len(self.total), self.prior_calls
+        prior = self.prior_seconds * (1 / rows if calls is None else float(calls[index] / calls.sum()))
+        return {
+            "seconds": prior + (self.seconds - self.prior_seconds) / rows,
+            "prior_seconds": prior,
+            "prior_calls": None if calls is None else int(calls[index]),
+            "decoder_calls": self.decoder_calls,
+        }
 
     def row(self, index: int) -> dict[str, Any]:
-        """One row's records as NumPy arrays and numbers; seconds are the row's share of the batch."""
+        """One row's records as NumPy arrays and numbers, with its share of the batch's costs."""
         arrays: dict[str, Any] = {
             name: getattr(self, name)[index].numpy() for name in ("total", "likelihood", "kl", "remasked", "masked")
         }
         arrays["levels"] = np.array(self.levels)
-        arrays["seconds"] = self.seconds / len(self.total)
+        arrays |= {name: value for name, value in self.row_costs(index).items() if value is not None}
         arrays["peak_bytes"] = self.peak_bytes
         for level, images in self.prior_samples.items():
             arrays[f"prior_sample_{level}"] = images[index].numpy()
@@ -56,10 +76,29 @@ class Recorder:
     tokens: list[Tensor] = field(default_factory=list)  # each (2, B)
     prior_samples: dict[int, Tensor] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
+    prior_calls: Tensor | None = None
+    prior_spans: list[Callable[[], float]] = field(default_factory=list)
+    """Seconds of each call of the prior, asked for when all is done."""
 
     def __post_init__(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
+
+    @contextmanager
+    def prior(self, condition: Condition) -> Iterator[None]:
+        """Around a call of the prior: counts the rows' passes and takes its time."""
+        self.prior_calls = condition.passes if self.prior_calls is None else self.prior_calls + condition.passes
+        if self.device.type == "cuda":  # the device is behind: it notes the time when it comes by
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()  # type: ignore[no-untyped-call]
+            yield
+            end.record()  # type: ignore[no-untyped-call]
+            self.prior_spans.append(lambda: start.elapsed_time(end) / 1000)  # type: ignore[no-untyped-call]
+        else:
+            before = time.perf_counter()
+            yield
+            spent = time.perf_counter() - before
+            self.prior_spans.append(lambda: spent)
 
     def iteration(self, total: Tensor, likelihood: Tensor, kl: Tensor) -> None:
         self.losses.append(torch.stack([total, likelihood, kl]).detach())
@@ -76,7 +115,12 @@ class Recorder:
         total, likelihood, kl = losses.unbind(0)
         samples = {level: image.cpu() for level, image in self.prior_samples.items()}
         seconds = time.perf_counter() - self.started
-        return Trace(levels, total, likelihood, kl, remasked, masked, samples, seconds, peak_bytes(self.device))
+        return Trace(
+            levels, total, likelihood, kl, remasked, masked, samples, seconds, peak_bytes(self.device),
+            prior_seconds=sum(span() for span in self.prior_spans),
+            prior_calls=self.prior_calls,
+            decoder_calls=len(self.losses) + len(self.prior_samples) + 1,  # the last is the reconstruction's
+        )  # fmt: skip
 
 
 def peak_bytes(device: torch.device) -> int:

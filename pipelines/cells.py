@@ -52,7 +52,8 @@ def expand_cells(spec: SweepSpec, tasks: Iterable[str], prior_folder: Path, prio
     for task in tasks:
         for point in points:
             settings = _settings(spec, tuned, task, point).model_dump()
-            recipe = recipe_id(spec.solver.method, prior_digest, spec.resources.dtype, settings)
+            how = spec.resources
+            recipe = recipe_id(spec.solver.method, prior_digest, how.dtype, settings, how.variants)
             cell = Cell(len(cells), cell_id(task, spec.solver.method, settings), recipe, task, settings)
             if cell.id in seen:
                 raise InputError(f"grid: {point} and {seen[cell.id]} are the same settings; name each once.")

@@ -1,7 +1,7 @@
 """Ids that are hashes of everything that decides a result, so that different work never mixes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -14,9 +14,14 @@ def fingerprint(*parts: Any) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def recipe_id(method: str, prior_digest: str, dtype: str, settings: Mapping[str, Any]) -> str:
-    """How a measurement is solved, the seed apart. A raised SOLVER_VERSION changes every id."""
-    return fingerprint("recipe", SOLVER_VERSION, method, prior_digest, dtype, dict(settings))
+def recipe_id(
+    method: str, prior_digest: str, dtype: str, settings: Mapping[str, Any], variants: Sequence[str] = ()
+) -> str:
+    """How a measurement is solved, the seed apart. A raised SOLVER_VERSION changes every id.
+
+    `variants` are forms of the networks, such as compiled ones, that compute the same up to rounding.
+    """
+    return fingerprint("recipe", SOLVER_VERSION, method, prior_digest, dtype, dict(settings), *variants)
 
 
 def cell_id(task: str, method: str, settings: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from eval.metrics import Metric, Scored, build_metric, score
-from eval.scores import score_schema
+from eval.scores import PROVENANCE, ROW_COSTS, score_schema
 from g2d2.settings import G2D2Settings
 from operators import InputError, Operator, stack_operators
 from pipelines.features import write_features
@@ -21,8 +21,8 @@ from pipelines.images import decode_image
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
 
-SCORING_VERSION = 1
-"""Raised when a score's value changes for the same images."""
+SCORING_VERSION = 2
+"""Raised when a score's value changes for the same images, or a table's columns do."""
 COSTS = ("seconds", "peak_bytes")
 """Measured while solving; they stand beside the metrics."""
 
@@ -71,7 +71,7 @@ class ShardScorer:
                 scored.truth,
                 scored.images,
             )
-        schema = score_schema(parameters=_PARAMETERS, metrics=[*self.metrics, *COSTS])
+        schema = score_schema(parameters=_PARAMETERS, metrics=[*self.metrics, *COSTS], beside=_BESIDE)
         lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
         name = self.folder.scores_name(self.id, shard)
         self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))
@@ -108,7 +108,8 @@ class _Row:
 def _scored(rows: list[_Row]) -> Scored:
     return Scored(
         truth=torch.stack([row.truth for row in rows]),
-        images=torch.stack([_stored_image(row.record) for row in rows]),
+        # always the picture, never the floats: what else is kept must not change a score
+        images=torch.stack([decode_image(row.record["image"], row.record["item"]) for row in rows]),
         truth_keys=[row.measured["source"] for row in rows],
         operator=stack_operators([row.operator for row in rows]),
         y=torch.stack([row.y for row in rows]),
@@ -122,18 +123,15 @@ def loaded_metric(name: str) -> Metric:
     return build_metric(name)
 
 
-def _stored_image(record: dict[str, Any]) -> Tensor:
-    """The float pixels where they were kept, else the picture."""
-    image = decode_image(record["image"], record["item"])
-    return image if record["pixels"] is None else torch.tensor(record["pixels"]).reshape(image.shape)
-
-
 def _record(row: dict[str, Any]) -> dict[str, Any]:
-    """A solved row with its settings as columns, and NaN where nothing was measured."""
+    """A solved row with its settings as columns, NaN where nothing was measured, and its device without the machine."""
     record: dict[str, Any] = row | json.loads(row["settings"])
-    return record | {name: math.nan if row[name] is None else float(row[name]) for name in COSTS}
+    device = row["device"] and (row["device"].rpartition(" ")[0] or row["device"])
+    costs = {name: math.nan if row[name] is None else float(row[name]) for name in COSTS}
+    return dict.fromkeys(_BESIDE) | record | costs | {"device": device}
 
 
 _ARROW = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 _PARAMETERS = {"task": pa.string()} | {name: _ARROW[type(value)] for name, value in G2D2Settings().model_dump().items()}
 """Columns that say what a row was solved with."""
+_BESIDE = {name: kind for name, kind in (ROW_COSTS | PROVENANCE).items() if name not in COSTS}

@@ -15,6 +15,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from eval.scores import PROVENANCE, ROW_COSTS
 from g2d2.priors import Prior, load_prior
 from g2d2.settings import G2D2Settings
 from g2d2.solver import Reconstruction
@@ -27,6 +28,7 @@ from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
 from pipelines.manifest import build_row_operator, measurement
 from pipelines.plan import ITEM_SCHEMA
+from pipelines.provenance import provenance
 from pipelines.spec import Kept, Resources
 from pipelines.storage import StoreError
 from pipelines.watchdog import Limit, watchdog
@@ -41,10 +43,9 @@ SOLVED_SCHEMA = pa.schema(
         ("image", pa.binary()),
         ("pixels", pa.list_(pa.float32())),
         ("trace", pa.binary()),
-        ("seconds", pa.float64()),
         ("peak_bytes", pa.int64()),
-        ("batch_rows", pa.int32()),
-        ("device", pa.string()),
+        *ROW_COSTS.items(),
+        *PROVENANCE.items(),
     ]
 )
 """A solved row: what came out, or why nothing did. `pixels` and `trace` are null unless asked for."""
@@ -107,6 +108,7 @@ class ShardSolver:
         self.batch = None if resources.batch == "auto" else resources.batch
         self.device = f"{device_name(self.prior.device)} {socket.gethostname()}:{os.getpid()}"
         self.news = f"{self.device}: prior {config.prior} loaded in {time.perf_counter() - started:.1f} s"
+        self.provenance = provenance(resources)
         self.worker = Worker(config.run, self.device, node, living)
         self.limit = Limit(resources.batch_timeout)
 
@@ -205,8 +207,8 @@ class ShardSolver:
         for index, row in enumerate(rows):
             image, record = images[index], out[row.position]
             record |= {
-                "seconds": result.trace.seconds / len(rows), "peak_bytes": result.trace.peak_bytes,
-                "batch_rows": len(rows), "device": self.device,
+                **result.trace.row_costs(index), "peak_bytes": result.trace.peak_bytes,
+                **self.provenance, "batch_rows": len(rows), "device": self.device,
             }  # fmt: skip
             if not torch.isfinite(image).all():
                 record["error"] = "the reconstruction holds NaN or infinite values; try a smaller learning_rate"

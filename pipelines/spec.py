@@ -61,7 +61,7 @@ class Kept(_Model):
     """What is stored beside scores; images always are."""
 
     floats: bool = False
-    """Also the reconstruction as float32, not only as PNG."""
+    """Also the reconstruction as float32. Scores come from the 8-bit PNG all the same."""
     traces: bool = False
     """Losses and re-masked tokens of every step."""
     prior_samples_at: list[int] = []
@@ -105,7 +105,8 @@ class Resources(_Model):
     cpus_per_device: int | None = Field(default=None, gt=0)
     """Cores and torch threads of a CPU actor; a quarter of the cores by default."""
     batch: int | Literal["auto"] = "auto"
-    """Rows solved together, at most a shard; `auto` tries sizes against free device memory."""
+    """Rows solved together, at most a shard; `auto` tries sizes against free device memory. Part of no id: on a GPU it
+    can change the last bits, so each row records it, with its device, torch, threads and processor."""
     shard: int = Field(default=16, gt=0)
     """Rows committed together: what is lost when a device dies, and the most that are solved together."""
     batch_timeout: float | Literal["auto"] | None = "auto"
@@ -114,9 +115,14 @@ class Resources(_Model):
     dtype: Literal["float32", "float16", "bfloat16", "float64"] = "float32"
     """Precision of the networks. Part of the result's identity."""
     compile: bool = False
-    """Compile the networks."""
+    """Compile the networks. Where it is true, part of the result's identity: it rounds otherwise."""
     channels_last: bool = False
-    """Memory layout of the decoder."""
+    """Memory layout of the decoder. Where it is true, part of the result's identity: it rounds otherwise."""
+
+    @property
+    def variants(self) -> list[str]:
+        """Forms of the networks that are asked for and compute the same only up to rounding."""
+        return [name for name in ("compile", "channels_last") if getattr(self, name)]
 
     @field_validator("devices", "batch")
     @classmethod

@@ -17,6 +17,11 @@ class Condition:
     embeddings: Tensor  # (B, L, C)
     guidance: Tensor  # (B,), on the CPU so that choosing passes never waits for a device
 
+    @property
+    def passes(self) -> Tensor:
+        """How often each row runs through the network per call: with and without prompt, unless one has no weight."""
+        return (self.guidance != 0).int() + (self.guidance != 1).int()  # (B,)
+
 
 @runtime_checkable
 class Prior(Protocol):

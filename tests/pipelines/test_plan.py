@@ -8,6 +8,7 @@ import pytest
 from operators import InputError
 from operators.validation import validate
 from pipelines.cells import Cell
+from pipelines.identity import recipe_id
 from pipelines.layout import SweepFolder
 from pipelines.plan import Place, _items, make_plan, read_shards
 from pipelines.solving import SOLVED_SCHEMA
@@ -50,12 +51,20 @@ def test_a_shard_holds_only_what_can_share_a_batch(manifest, tiny_prior, tmp_pat
         assert len({steps[cell] for cell in rows["cell"].to_pylist()}) == 1
 
 
-@pytest.mark.parametrize("change", ["settings", "prior", "dtype", "manifest", "method", "version"])
+def test_ids_stay_as_they_were_where_networks_are_plain():
+    assert recipe_id("g2d2", "p" * 32, "float32", {"steps": 4, "gamma": 0.1}) == "05b33ce3fec4ba19c5dbaa6f3e842375"
+
+
+@pytest.mark.parametrize(
+    "change", ["settings", "prior", "dtype", "compile", "channels_last", "manifest", "method", "version"]
+)
 def test_what_decides_a_result_changes_every_id(change, manifest, tiny_prior, tmp_path, monkeypatch):
     values = specification(manifest, tiny_prior, tmp_path / "o")
     before = set(planned(values)[1]["item"].to_pylist())
     if change == "settings":
         values["solver"] = {"settings": values["solver"]["settings"] | {"iterations": 4}}
+    elif change in ("compile", "channels_last"):
+        values["resources"] = values["resources"] | {change: True}
     elif change == "prior":
         from g2d2.priors.random_weights import TINY, random_components
 
