@@ -1,5 +1,5 @@
 """How good a reconstruction is: metrics, statistics, regression gates and reports."""
 
-from operators.torchvision_guard import ensure_torchvision_imports
+from operators.torchvision_guard import guard_torchvision
 
-ensure_torchvision_imports()
+guard_torchvision()

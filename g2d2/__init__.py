@@ -3,10 +3,10 @@
 The names below load on first use: the libraries behind priors take seconds to import, and most commands need none.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from operators.torchvision_guard import ensure_torchvision_imports
+from operators.on_first_use import on_first_use
+from operators.torchvision_guard import guard_torchvision
 
 if TYPE_CHECKING:
     from g2d2.priors import load_prior
@@ -15,18 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["G2D2Settings", "Reconstruction", "load_prior", "solve", "solver_settings"]
 
-_HOMES = {
-    "G2D2Settings": "g2d2.settings",
-    "Reconstruction": "g2d2.solver",
-    "load_prior": "g2d2.priors",
-    "solve": "g2d2.solver",
-    "solver_settings": "g2d2.settings",
-}
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "G2D2Settings": "settings",
+        "Reconstruction": "solver",
+        "load_prior": "priors",
+        "solve": "solver",
+        "solver_settings": "settings",
+    },
+)
 
-ensure_torchvision_imports()
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'g2d2' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+guard_torchvision()

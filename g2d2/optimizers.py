@@ -1,12 +1,11 @@
 """RAdam and Adam with one learning rate per row; torch's take a single one for the whole tensor."""
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-OptimizerName = Literal["radam", "adam"]
+from g2d2.settings import OptimizerName
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 RHO_INFINITY = 2 / (1 - BETA_2) - 1

@@ -8,14 +8,13 @@ with gamma; the mask absorbs.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from g2d2.settings import BetaDenominator
 from operators import InputError
-
-BetaDenominator = Literal["K", "K+1"]
 
 
 class Transition(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from g2d2.optimizers import OptimizerName
-from g2d2.schedule import BetaDenominator
 from operators import InputError
 from operators.validation import validate
 
+OptimizerName = Literal["radam", "adam"]
+BetaDenominator = Literal["K", "K+1"]
 Process = Literal["star", "markov"]
 Relaxation = Literal["gumbel", "gumbel-st", "expectation", "quantized-expectation"]
 Remasking = Literal["independent", "exact-count", "posterior-confidence"]

@@ -1,23 +1,35 @@
 """Operators by name: register one, list them, build one, stack several for a batch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from operators.base import Operator, OperatorSettings, Shape
 from operators.errors import InputError
-from operators.validation import shorten, validate
+from operators.validation import did_you_mean, shorten, validate
 
-OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+if TYPE_CHECKING:
+    from operators.base import Operator, OperatorSettings, Shape
 
-_REGISTRY: dict[str, type[Operator]] = {}
+OperatorClass = TypeVar("OperatorClass", bound="type[Operator]")
+
+_HOMES = {
+    "box_inpainting": "operators.inpainting",
+    "gaussian_blur": "operators.gaussian_blur",
+    "identity": "operators.identity",
+    "motion_blur": "operators.motion_blur",
+    "random_inpainting": "operators.inpainting",
+    "super_resolution": "operators.super_resolution",
+}
+"""Our own operators with the module that registers each: their names are known before torch is loaded."""
+_REGISTRY: "dict[str, type[Operator]]" = {}
 
 
-def register_operator(name: str, settings_model: type[OperatorSettings]) -> Callable[[OperatorClass], OperatorClass]:
+def register_operator(name: str, settings_model: "type[OperatorSettings]") -> Callable[[OperatorClass], OperatorClass]:
     """Class decorator: the operator becomes known as `name` and is built as `cls(settings, image_shape)`."""
 
     def register(cls: OperatorClass) -> OperatorClass:
-        if name in _REGISTRY:
-            raise InputError(f"operator {name!r} is registered already, by {_REGISTRY[name].__qualname__}.")
+        if name in _REGISTRY or _HOMES.get(name, cls.__module__) != cls.__module__:
+            raise InputError(f"operator {name!r} is registered already, by {_find(name).__qualname__}.")
         cls.name = name
         cls.settings_model = settings_model
         _REGISTRY[name] = cls
@@ -28,27 +40,27 @@ def register_operator(name: str, settings_model: type[OperatorSettings]) -> Call
 
 def operator_names() -> tuple[str, ...]:
     """Every registered name, sorted."""
-    return tuple(sorted(_REGISTRY))
+    return tuple(sorted({*_HOMES, *_REGISTRY}))
 
 
-def operator_settings(name: str) -> type[OperatorSettings]:
+def operator_settings(name: str) -> "type[OperatorSettings]":
     """The settings model of the operator called `name`."""
     return _find(name).settings_model
 
 
 def build_operator(
     name: str,
-    params: Mapping[str, Any] | OperatorSettings | None = None,
+    params: "Mapping[str, Any] | OperatorSettings | None" = None,
     *,
     image_shape: Sequence[int],
-) -> Operator:
+) -> "Operator":
     """The operator called `name` for images (C, H, W); settings that `params` omits keep their defaults."""
     cls = _find(name)
     settings = validate(cls.settings_model, params, where=name)
     return cls(settings, _check_shape(image_shape))
 
 
-def stack_operators(operators: Sequence[Operator]) -> Operator:
+def stack_operators(operators: "Sequence[Operator]") -> "Operator":
     """One operator for a batch whose row i meets operators[i]; the first itself if all settings are equal."""
     if not operators:
         raise InputError("stack_operators got an empty list: it needs one operator per row.")
@@ -67,13 +79,16 @@ def stack_operators(operators: Sequence[Operator]) -> Operator:
     return first.stack(operators[1:])
 
 
-def _find(name: str) -> type[Operator]:
+def _find(name: str) -> "type[Operator]":
+    if name not in operator_names():
+        near = did_you_mean(name, operator_names())
+        raise InputError(f"operator is {shorten(name)}{near}: it must be one of {', '.join(operator_names())}.")
     if name not in _REGISTRY:
-        raise InputError(f"operator is {shorten(name)}: it must be one of {', '.join(operator_names())}.")
+        import_module(_HOMES[name])
     return _REGISTRY[name]
 
 
-def _check_shape(image_shape: Sequence[int]) -> Shape:
+def _check_shape(image_shape: Sequence[int]) -> "Shape":
     shape = tuple(image_shape)
     if len(shape) != 3 or not all(isinstance(size, int) and size > 0 for size in shape):
         raise InputError(f"image_shape is {shorten(image_shape)}: it must be three positive integers (C, H, W).")

@@ -6,11 +6,14 @@ about as much damage (26 dB) as std 3 at 256x256 (24 dB), and four standard devi
 """
 
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from operators.base import Operator
 from operators.registry import build_operator
+
+if TYPE_CHECKING:
+    from operators.base import Operator
 
 
 class Task(BaseModel):
@@ -31,7 +34,7 @@ class Task(BaseModel):
     image_size: int
     """Height and width in pixels."""
 
-    def build(self, channels: int = 3) -> Operator:
+    def build(self, channels: int = 3) -> "Operator":
         """The operator for images of this task's size."""
         return build_operator(self.operator, self.params, image_shape=(channels, self.image_size, self.image_size))
 

@@ -6,17 +6,36 @@ here calls. It lives in the lowest layer because every layer above imports one o
 """
 
 import importlib.util
+import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
-
-import torch
+from typing import Any
 
 _SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-_library: torch.library.Library | None = None
+_library: Any = None
+
+
+class _BeforeTorchvision(MetaPathFinder):
+    """Finds nothing, and defines the missing schemas when torchvision is looked for: until then torch is not needed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == "torchvision":
+            ensure_torchvision_imports()
+
+
+def guard_torchvision() -> None:
+    """From now on the first import of torchvision, by whomever, finds what it needs."""
+    waiting = any(isinstance(finder, _BeforeTorchvision) for finder in sys.meta_path)
+    if "torchvision" not in sys.modules and not waiting:
+        sys.meta_path.insert(0, _BeforeTorchvision())
 
 
 def ensure_torchvision_imports() -> bool:
     """Define the missing schemas if torchvision's own extension cannot load; return whether they were defined."""
+    import torch
+
     global _library
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _BeforeTorchvision)]
     if _library is not None:
         return True
     if hasattr(torch.ops.torchvision, "nms"):
@@ -33,6 +52,8 @@ def ensure_torchvision_imports() -> bool:
 
 
 def _loads(extension: Path) -> bool:
+    import torch
+
     try:
         torch.ops.load_library(str(extension))
     except (ImportError, OSError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from g2d2.priors.digest import prior_digest
-from g2d2.priors.loading import locate_prior
+from g2d2.priors.locating import locate_prior
 from g2d2.version import SOLVER_VERSION
 from operators import InputError
 from pipelines.cells import Cell, expand_cells, to_table

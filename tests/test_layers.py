@@ -60,10 +60,12 @@ if __name__ == "__main__":
 
 
 def test_the_guard_touches_nothing_where_torchvision_loads_by_itself(monkeypatch):
+    import torch
+
     from operators import torchvision_guard
 
     monkeypatch.setattr(torchvision_guard, "_library", None)
     monkeypatch.setattr(torchvision_guard, "_loads", lambda path: True)
-    monkeypatch.setattr(torchvision_guard.torch.ops, "torchvision", object(), raising=False)
+    monkeypatch.setattr(torch.ops, "torchvision", object(), raising=False)
     assert torchvision_guard.ensure_torchvision_imports() is False
     assert torchvision_guard._library is None

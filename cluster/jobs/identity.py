@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from cluster.jobs.connection import Job
 from cluster.jobs.paths import names_folder
-from g2d2.priors.loading import locate_prior
+from g2d2.priors.locating import locate_prior
 from g2d2.version import SOLVER_VERSION
 from operators import InputError
 from pipelines.identity import fingerprint

@@ -1,18 +1,26 @@
-"""How far two sets of images are apart: FID and KID through clean-fid, and the same distances on VGG16 features."""
+"""How far two sets of images are apart: FID and KID through clean-fid, and the same distances on VGG16 features.
 
-from eval.distribution.distances import frechet_distance, kernel_distance
-from eval.distribution.extractors import FeatureExtractor, extract_features
-from eval.distribution.metric import Distribution
-from eval.distribution.moments import Moments
-from eval.distribution.networks import load_extractor
-from eval.distribution.registry import (
-    build_distribution,
-    distribution_names,
-    distribution_network,
-    distribution_settings,
-    score_distribution,
-)
-from eval.distribution.results import DistributionResult, Unavailable
+The names below load on first use: what a distance is called is known without torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from operators.on_first_use import on_first_use
+
+if TYPE_CHECKING:
+    from eval.distribution.distances import frechet_distance, kernel_distance
+    from eval.distribution.extractors import FeatureExtractor, extract_features
+    from eval.distribution.metric import Distribution
+    from eval.distribution.moments import Moments
+    from eval.distribution.networks import load_extractor
+    from eval.distribution.registry import (
+        build_distribution,
+        distribution_names,
+        distribution_network,
+        distribution_settings,
+        score_distribution,
+    )
+    from eval.distribution.results import DistributionResult, Unavailable
 
 __all__ = [
     "Distribution",
@@ -30,3 +38,23 @@ __all__ = [
     "load_extractor",
     "score_distribution",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "Distribution": "metric",
+        "DistributionResult": "results",
+        "FeatureExtractor": "extractors",
+        "Moments": "moments",
+        "Unavailable": "results",
+        "build_distribution": "registry",
+        "distribution_names": "registry",
+        "distribution_network": "registry",
+        "distribution_settings": "registry",
+        "extract_features": "extractors",
+        "frechet_distance": "distances",
+        "kernel_distance": "distances",
+        "load_extractor": "networks",
+        "score_distribution": "registry",
+    },
+)

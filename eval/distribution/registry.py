@@ -2,32 +2,34 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from torch import Tensor
-
-from eval.distribution.extractors import FeatureExtractor
-from eval.distribution.metric import Distribution, FrechetDistribution, KernelDistribution
 from eval.distribution.results import DistributionResult
 from eval.distribution.settings import DistributionSettings, KernelSettings, KidSettings, ReferenceSettings
 from operators.errors import InputError
-from operators.validation import shorten, validate
+from operators.validation import did_you_mean, shorten, validate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from eval.distribution.extractors import FeatureExtractor
+    from eval.distribution.metric import Distribution
 
 Settings = Mapping[str, Any] | DistributionSettings | None
 
 
 @dataclass(frozen=True)
 class _Kind:
-    metric: type[FrechetDistribution] | type[KernelDistribution]
+    distance: Literal["frechet", "kernel"]
     network: str
     settings_model: type[DistributionSettings]
 
 
 _REGISTRY = {
-    "fid": _Kind(FrechetDistribution, "inception", ReferenceSettings),
-    "kid": _Kind(KernelDistribution, "inception", KidSettings),
-    "fd_vgg16": _Kind(FrechetDistribution, "vgg16", DistributionSettings),
-    "kd_vgg16": _Kind(KernelDistribution, "vgg16", KernelSettings),
+    "fid": _Kind("frechet", "inception", ReferenceSettings),
+    "kid": _Kind("kernel", "inception", KidSettings),
+    "fd_vgg16": _Kind("frechet", "vgg16", DistributionSettings),
+    "kd_vgg16": _Kind("kernel", "vgg16", KernelSettings),
 }
 
 
@@ -47,15 +49,18 @@ def distribution_network(name: str) -> str:
 
 
 def build_distribution(
-    name: str, settings: Settings = None, *, extractor: FeatureExtractor | None = None, device: str = "cpu"
-) -> Distribution[Any]:
+    name: str, settings: Settings = None, *, extractor: "FeatureExtractor | None" = None, device: str = "cpu"
+) -> "Distribution[Any]":
     """The metric called `name`; an `extractor` of your own replaces its network."""
+    from eval.distribution.metric import FrechetDistribution, KernelDistribution  # with torch, which names do without
+
     kind = _find(name)
-    return kind.metric(name, kind.network, validate(kind.settings_model, settings, where=name), extractor, device)
+    metric = FrechetDistribution if kind.distance == "frechet" else KernelDistribution
+    return metric(name, kind.network, validate(kind.settings_model, settings, where=name), extractor, device)
 
 
 def score_distribution(
-    name: str, truth: Iterable[Tensor] | None, images: Iterable[Tensor], settings: Settings = None
+    name: str, truth: "Iterable[Tensor] | None", images: "Iterable[Tensor]", settings: Settings = None
 ) -> DistributionResult:
     """The distance between two sets of images in [-1, 1]; `truth` is None where a reference is set."""
     return build_distribution(name, settings).score(truth, images)
@@ -63,5 +68,6 @@ def score_distribution(
 
 def _find(name: str) -> _Kind:
     if name not in _REGISTRY:
-        raise InputError(f"distribution metric is {shorten(name)}: it must be one of {', '.join(_REGISTRY)}.")
+        near = did_you_mean(name, _REGISTRY)
+        raise InputError(f"distribution metric is {shorten(name)}{near}: it must be one of {', '.join(_REGISTRY)}.")
     return _REGISTRY[name]

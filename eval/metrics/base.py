@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
+from eval.metrics.registry import Direction
 from operators import InputError, Operator
-
-Direction = Literal["higher", "lower", "none"]
 
 TRUTH_TOLERANCE = 1e-3
 """A ground truth may leave [-1, 1] by this much before its row counts as bad."""

@@ -3,15 +3,19 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import torch
-
-from eval.metrics.base import Direction, Metric, MetricSettings
 from operators import InputError
 from operators.validation import did_you_mean, shorten, validate
 
-Settings = TypeVar("Settings", bound=MetricSettings)
+if TYPE_CHECKING:
+    import torch
+
+    from eval.metrics.base import Metric, MetricSettings
+
+Settings = TypeVar("Settings", bound="MetricSettings")
+Direction = Literal["higher", "lower", "none"]
 
 
 @dataclass(frozen=True)
@@ -27,27 +31,37 @@ class MetricInfo:
 @dataclass(frozen=True)
 class _Entry:
     info: MetricInfo
-    settings_model: type[MetricSettings]
-    build: Callable[[MetricInfo, Any, torch.device], Metric]
+    settings_model: "type[MetricSettings]"
+    build: "Callable[[MetricInfo, Any, torch.device], Metric]"
 
 
+_HOMES = {
+    "lpips_alex": "eval.metrics.lpips",
+    "lpips_vgg": "eval.metrics.lpips",
+    "psnr": "eval.metrics.psnr",
+    "psnr_8bit": "eval.metrics.psnr",
+    "residual": "eval.metrics.residual",
+    "residual_norm": "eval.metrics.residual",
+    "ssim": "eval.metrics.ssim",
+}
+"""Our own metrics with the module that registers each: their names are known before torch is loaded."""
 _REGISTRY: dict[str, _Entry] = {}
-_BUILT: dict[tuple[str, MetricSettings, str], Metric] = {}
+_BUILT: "dict[tuple[str, MetricSettings, str], Metric]" = {}
 _LOCK = threading.Lock()
 
 
 def register_metric(
-    info: MetricInfo, settings_model: type[Settings], build: Callable[[MetricInfo, Settings, torch.device], Metric]
+    info: MetricInfo, settings_model: type[Settings], build: "Callable[[MetricInfo, Settings, torch.device], Metric]"
 ) -> None:
     """The metric becomes known as `info.name`; `build` is called on first use and may load networks."""
-    if info.name in _REGISTRY:
+    if info.name in _REGISTRY or _HOMES.get(info.name, settings_model.__module__) != settings_model.__module__:
         raise InputError(f"metric {info.name!r} is registered already: choose another name.")
     _REGISTRY[info.name] = _Entry(info, settings_model, build)
 
 
 def metric_names() -> list[str]:
     """Every registered name, sorted."""
-    return sorted(_REGISTRY)
+    return sorted({*_HOMES, *_REGISTRY})
 
 
 def metric_info(name: str) -> MetricInfo:
@@ -55,15 +69,17 @@ def metric_info(name: str) -> MetricInfo:
     return _find(name).info
 
 
-def metric_settings(name: str) -> type[MetricSettings]:
+def metric_settings(name: str) -> "type[MetricSettings]":
     """The settings model of the metric called `name`."""
     return _find(name).settings_model
 
 
 def build_metric(
-    name: str, settings: Mapping[str, Any] | MetricSettings | None = None, *, device: str | torch.device = "cpu"
-) -> Metric:
+    name: str, settings: "Mapping[str, Any] | MetricSettings | None" = None, *, device: "str | torch.device" = "cpu"
+) -> "Metric":
     """The metric called `name`; the same settings and device give the same object, so that networks load once."""
+    import torch
+
     entry = _find(name)
     chosen = validate(entry.settings_model, settings, where=name)
     try:
@@ -78,7 +94,9 @@ def build_metric(
 
 
 def _find(name: str) -> _Entry:
-    if name not in _REGISTRY:
-        near = did_you_mean(str(name), _REGISTRY)
+    if name not in metric_names():
+        near = did_you_mean(name, metric_names())
         raise InputError(f"metric is {shorten(name)}{near}: it must be one of {', '.join(metric_names())}.")
+    if name not in _REGISTRY:
+        import_module(_HOMES[name])
     return _REGISTRY[name]

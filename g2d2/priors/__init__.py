@@ -3,8 +3,9 @@
 The names below load on first use: the catalog and the checks of a folder need none of the libraries behind the models.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from operators.on_first_use import on_first_use
 
 if TYPE_CHECKING:
     from g2d2.priors.base import Condition, Prior
@@ -28,22 +29,19 @@ __all__ = [
     "random_prior",
 ]
 
-_HOMES = {
-    "ITHQ": "random_weights",
-    "TINY": "random_weights",
-    "Architecture": "random_weights",
-    "Components": "vq_diffusion",
-    "Condition": "base",
-    "Prior": "base",
-    "VQDiffusionPrior": "vq_diffusion",
-    "check_folder": "checking",
-    "load_prior": "loading",
-    "prior_digest": "digest",
-    "random_prior": "random_weights",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'g2d2.priors' has no attribute {name!r}")
-    return getattr(import_module(f"g2d2.priors.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "ITHQ": "random_weights",
+        "TINY": "random_weights",
+        "Architecture": "random_weights",
+        "Components": "vq_diffusion",
+        "Condition": "base",
+        "Prior": "base",
+        "VQDiffusionPrior": "vq_diffusion",
+        "check_folder": "checking",
+        "load_prior": "loading",
+        "prior_digest": "digest",
+        "random_prior": "random_weights",
+    },
+)

@@ -155,7 +155,7 @@ def _fetch(args: argparse.Namespace) -> int:
         if args.to is not None:
             folder = Path(shutil.copytree(folder, args.to, dirs_exist_ok=True))
     else:
-        from g2d2.priors.loading import fetch_from_hub
+        from g2d2.priors.locating import fetch_from_hub
 
         repository = known.location if known else args.prior
         folder = fetch_from_hub(repository, revision=known.revision if known else None, to=args.to)

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Both stages, then the model card's numbers, figures and sheets; an interrupted run raises KeyboardInterrupt."""
-    from g2d2.priors.loading import locate_prior
+    from g2d2.priors.locating import locate_prior
     from g2d2.training.loop import Interrupted
     from g2d2.training.recipe import Recipe
     from g2d2.training.report import report_prior

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from g2d2.priors import Prior, load_prior
-from g2d2.priors.loading import DTYPES, locate_prior
+from g2d2.priors.loading import DTYPES
+from g2d2.priors.locating import locate_prior
 from g2d2.priors.tuned import tuned_settings
 from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, solver_settings
 from g2d2.solver import Reconstruction, solve

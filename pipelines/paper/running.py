@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from g2d2.priors.loading import locate_prior
+from g2d2.priors.locating import locate_prior
 from operators import InputError
 from operators.validation import validate
 from pipelines.manifest import BuildSettings, build_manifest

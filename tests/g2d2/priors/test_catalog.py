@@ -8,7 +8,7 @@ import pytest
 
 from g2d2.priors import TINY, catalog, load_prior
 from g2d2.priors.catalog import CATALOG, Home
-from g2d2.priors.loading import locate_prior
+from g2d2.priors.locating import locate_prior
 from g2d2.priors.random_weights import random_components
 from operators import InputError
 
