@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
 
-from g2d2.solver import Reconstruction
 from operators import InputError
+from operators.validation import did_you_mean
 
-Solver = Callable[..., Reconstruction]
+if TYPE_CHECKING:
+    from g2d2.solver import Reconstruction
+
+Solver: TypeAlias = "Callable[..., Reconstruction]"
 
 SOLVERS = {
     "g2d2": "g2d2.solver:solve",
@@ -23,7 +27,7 @@ def load_solver(name: str) -> Solver:
         solver: Solver = getattr(import_module(place), function)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InputError(
-            f"solver: {name!r} cannot be loaded ({' '.join(str(error).split())}); use {', '.join(SOLVERS)} or "
-            "package.module:function."
+            f"solver: {name!r}{did_you_mean(name, SOLVERS)} cannot be loaded ({' '.join(str(error).split())}); use "
+            f"{', '.join(SOLVERS)} or package.module:function."
         ) from None
     return solver

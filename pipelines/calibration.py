@@ -6,7 +6,7 @@ from itertools import islice
 
 import torch
 
-from g2d2.priors import Prior, load_prior
+from g2d2.priors.base import Prior
 from g2d2.settings import G2D2Settings
 from g2d2.solvers import load_solver
 from operators import stack_operators
@@ -36,6 +36,8 @@ class Estimate:
 
 def estimate(spec: SweepSpec, plan: Plan, items_left: int) -> Estimate:
     """Time per step and per iteration from two short solves; every cell counts its own steps and iterations."""
+    from g2d2.priors import load_prior  # with the model libraries, which counting does without
+
     device = "cuda" if torch.cuda.is_available() else "cpu"
     resources = spec.resources
     prior = load_prior(

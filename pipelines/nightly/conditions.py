@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from g2d2.priors.loading import locate_prior
+from g2d2.priors.locating import locate_prior
 from g2d2.version import SOLVER_VERSION
 from pipelines.manifest import Manifest
 from pipelines.nightly.facts import differences
