@@ -43,7 +43,7 @@ class GaussianBlur(SeparableOperator):
         if settings.radius >= min(height, width):
             raise InputError(
                 f"gaussian_blur: kernel_size {settings.kernel_size} with std {settings.std} reaches "
-                f"{settings.radius} pixels beyond the edge: reflect padding of a {height}x{width} image "
+                f"{settings.radius} pixels beyond the edge: reflect padding of a {width}x{height} image "
                 f"allows at most {min(height, width) - 1}."
             )
         taps = gaussian_taps(settings.radius, settings.std)

@@ -63,14 +63,14 @@ class BoxInpainting(MaskOperator):
             if first + count > side:
                 raise InputError(
                     f"box_inpainting: {start} {first} and {extent} {count} end at {first + count}: "
-                    f"the box must lie inside the {height}x{width} image."
+                    f"the box must lie inside the {width}x{height} image."
                 )
         mask = torch.ones(height, width, dtype=torch.bool)
         mask[settings.top : settings.top + settings.height, settings.left : settings.left + settings.width] = False
         if not mask.any():
             raise InputError(
                 f"box_inpainting: height {settings.height} and width {settings.width} cover the whole "
-                f"{height}x{width} image: at least one pixel must remain."
+                f"{width}x{height} image: at least one pixel must remain."
             )
         super().__init__(settings, image_shape, mask)
 
@@ -95,7 +95,7 @@ class RandomInpainting(MaskOperator):
         kept = round(settings.keep * pixels)
         if kept == 0:
             raise InputError(
-                f"random_inpainting: keep is {settings.keep}: at least one pixel of the {height}x{width} "
+                f"random_inpainting: keep is {settings.keep}: at least one pixel of the {width}x{height} "
                 f"image must remain, so it must be above {0.5 / pixels:.2g}."
             )
         order = torch.randperm(pixels, generator=seeded_generator(settings.seed, "random_inpainting mask"))

@@ -8,8 +8,8 @@ from torch import Tensor
 from operators.base import Operator
 from operators.errors import InputError
 from operators.seeding import seeded_generator
+from operators.tasks import LARGEST_SIGMA
 from operators.validation import shorten
-
 
 @torch.no_grad()
 def measure(op: Operator, x: Tensor, *, sigma: float | Sequence[float], seeds: Sequence[int]) -> Tensor:
@@ -47,6 +47,6 @@ def _sigma_per_row(sigma: float | Sequence[float], batch: int) -> list[float]:
         raise InputError(f"sigma is {shorten(sigma)}: it must be a number or one number per row.") from None
     if levels.ndim > 1 or (levels.ndim == 1 and len(levels) != batch):
         raise InputError(f"sigma has shape {tuple(levels.shape)}: it must be one number or one per row, {batch}.")
-    if not (torch.isfinite(levels).all() and (levels >= 0).all()):
-        raise InputError(f"sigma is {shorten(sigma)}: it must be finite and at least 0.")
+    if not ((levels >= 0) & (levels <= LARGEST_SIGMA)).all():
+        raise InputError(f"sigma is {shorten(sigma)}: it must be finite and at least 0, and at most {LARGEST_SIGMA:g}.")
     return levels.expand(batch).tolist()

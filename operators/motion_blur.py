@@ -43,7 +43,7 @@ class MotionBlur(Operator):
         if reach >= min(height, width):
             raise InputError(
                 f"motion_blur: kernel_size {settings.kernel_size} reaches {reach} pixels beyond the edge: "
-                f"reflect padding of a {height}x{width} image allows kernel_size up to "
+                f"reflect padding of a {width}x{height} image allows kernel_size up to "
                 f"{2 * min(height, width) - 1}."
             )
         super().__init__(settings, image_shape)

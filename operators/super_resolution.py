@@ -27,7 +27,7 @@ class SuperResolution(SeparableOperator):
         factor = settings.factor
         if height % factor or width % factor:
             raise InputError(
-                f"super_resolution: factor is {factor}: it must divide both sides of the {height}x{width} image."
+                f"super_resolution: factor is {factor}: it must divide both sides of the {width}x{height} image."
             )
         super().__init__(settings, image_shape, bicubic_matrix(height, factor), bicubic_matrix(width, factor))
 

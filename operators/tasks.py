@@ -1,8 +1,9 @@
-"""The paper's two inverse problems as presets, at 256x256 and scaled for 32x32.
+"""The paper's two inverse problems and inpainting as presets, at 256x256 and scaled for 32x32.
 
 Super-resolution keeps its factor, so 8x8 pixels remain. The blur does not scale with the side: std 3 / 8 acts
 on less than a pixel and changes almost nothing (47 dB between a photograph and its blurred self). Std 1 does
 about as much damage (26 dB) as std 3 at 256x256 (24 dB), and four standard deviations fill exactly 9 taps.
+Inpainting is not in the paper. The missing box scales with the side; randomly kept pixels stay the same share.
 """
 
 from types import MappingProxyType
@@ -14,6 +15,10 @@ from operators.registry import build_operator
 
 if TYPE_CHECKING:
     from operators.base import Operator
+
+
+LARGEST_SIGMA = 1e30
+"""Noise above this could leave the range of float32, in which measurements are stored."""
 
 
 class Task(BaseModel):
@@ -34,29 +39,47 @@ class Task(BaseModel):
     image_size: int
     """Height and width in pixels."""
 
-    def build(self, channels: int = 3) -> "Operator":
-        """The operator for images of this task's size."""
-        return build_operator(self.operator, self.params, image_shape=(channels, self.image_size, self.image_size))
+    own_seed: bool = False
+    """Whether every picture gets a `seed` of its own among the settings, so that no two lack the same pixels."""
+
+    def build(self, channels: int = 3, seed: int = 0) -> "Operator":
+        """The operator for images of this task's size; `seed` is the picture's, where the task draws anything."""
+        drawn = {"seed": seed} if self.own_seed else {}
+        shape = (channels, self.image_size, self.image_size)
+        return build_operator(self.operator, self.params | drawn, image_shape=shape)
+
+
+_SIGMA = 0.05
+_KEPT = 0.3
+
+_CHOICES: dict[int, dict[str, tuple[str, dict[str, int | float]]]] = {
+    256: {
+        "sr4": ("super_resolution", {"factor": 4}),
+        "gaussian-deblur": ("gaussian_blur", {"kernel_size": 61, "std": 3.0}),
+        "inpaint-box": ("box_inpainting", {"top": 64, "left": 64, "height": 128, "width": 128}),
+        "inpaint-random": ("random_inpainting", {"keep": _KEPT}),
+    },
+    32: {
+        "sr4": ("super_resolution", {"factor": 4}),
+        "gaussian-deblur": ("gaussian_blur", {"kernel_size": 9, "std": 1.0}),
+        "inpaint-box": ("box_inpainting", {"top": 8, "left": 8, "height": 16, "width": 16}),
+        "inpaint-random": ("random_inpainting", {"keep": _KEPT}),
+    },
+}
 
 
 def _tasks() -> dict[str, Task]:
     tasks = (
-        Task(name="sr4-256", operator="super_resolution", params={"factor": 4}, sigma=0.05, image_size=256),
         Task(
-            name="gaussian-deblur-256",
-            operator="gaussian_blur",
-            params={"kernel_size": 61, "std": 3.0},
-            sigma=0.05,
-            image_size=256,
-        ),
-        Task(name="sr4-32", operator="super_resolution", params={"factor": 4}, sigma=0.05, image_size=32),
-        Task(
-            name="gaussian-deblur-32",
-            operator="gaussian_blur",
-            params={"kernel_size": 9, "std": 1.0},
-            sigma=0.05,
-            image_size=32,
-        ),
+            name=f"{name}-{size}",
+            operator=operator,
+            params=params,
+            sigma=_SIGMA,
+            image_size=size,
+            own_seed=operator == "random_inpainting",
+        )
+        for size, choices in _CHOICES.items()
+        for name, (operator, params) in choices.items()
     )
     return {task.name: task for task in tasks}
 

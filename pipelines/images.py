@@ -4,7 +4,8 @@ import io
 import os
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from operators import InputError
+from pipelines.colours import Background, upright_rgb
 
 MAX_PIXELS = 64_000_000
 """Larger pictures are refused before they are decoded."""
@@ -23,65 +25,93 @@ MAX_FILE_BYTES = 4 * MAX_PIXELS
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What is decoded. Pillow knows dozens more, some of which hand the file to other programs."""
 
-_DEEP_MODES = ("I", "F")
-"""Pillow's names of pixels deeper than a byte begin so; converting them to RGB would clip, not scale."""
 
+def read_image(
+    path: Path, size: tuple[int, int] | None = None, *, resize: bool = False, background: Background | None = None
+) -> Tensor:
+    """A picture as upright RGB, (3, H, W) in [-1, 1]; of another size (H, W) it is refused, or cropped and resized.
 
-def read_image(path: Path, size: tuple[int, int] | None = None, resize: bool = False) -> Tensor:
-    """An RGB picture as (3, H, W) in [-1, 1]; of another size (H, W) it is refused, or cropped and resized if asked."""
-    return _decode(path, str(path), size, resize, convert=True)
+    Grey, palette, CMYK and 16-bit pictures are converted; transparent ones are refused without a `background`.
+    """
+    return _decode(path, str(path), size, resize, background)
 
 
 def decode_image(
-    content: bytes, name: str, size: tuple[int, int] | None = None, *, resize: bool = False, convert: bool = False
+    content: bytes,
+    name: str,
+    size: tuple[int, int] | None = None,
+    *,
+    resize: bool = False,
+    background: Background | None = None,
 ) -> Tensor:
-    """Like `read_image`, from an encoded picture's bytes; one that is not RGB is refused unless `convert`."""
-    return _decode(io.BytesIO(content), name, size, resize, convert)
+    """Like `read_image`, from an encoded picture's bytes."""
+    return _decode(io.BytesIO(content), name, size, resize, background)
 
 
-def _decode(file: Path | io.BytesIO, name: str, size: tuple[int, int] | None, resize: bool, convert: bool) -> Tensor:
+def decode_stored(content: bytes, name: str) -> Tensor:
+    """A picture that this program stored, as it is: (3, H, W) if it is RGB, (1, H, W) if grey; others are refused."""
+    with _explained(name), _opened(io.BytesIO(content), name) as encoded:
+        if encoded.mode not in ("RGB", "L"):
+            raise InputError(f"image {name}: its mode is {encoded.mode} and must be RGB or L.")
+        return _to_tensor(encoded)
+
+
+def _decode(
+    file: Path | io.BytesIO, name: str, size: tuple[int, int] | None, resize: bool, background: Background | None
+) -> Tensor:
+    with _explained(name), _opened(file, name) as encoded:
+        picture = upright_rgb(encoded, name, background)
+    if size is not None and (picture.height, picture.width) != size:
+        if not resize:
+            raise InputError(
+                f"image {name}: it is {picture.width}x{picture.height} and must be {size[1]}x{size[0]}; "
+                "--resize crops and resizes it."
+            )
+        picture = _crop_and_resize(picture, size)
+    return _to_tensor(picture)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Whatever broken bytes lead a decoder to raise, as one sentence; what it would only warn of is passed over."""
     try:
-        _check_bytes(file, name)
-        # what the file claims decides before a single pixel is unpacked; Pillow's own limit is wider and only warns
-        with warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
-            encoded = Image.open(file, formats=FORMATS)
-        with encoded:
-            _check_claims(encoded, name, None if resize else size, convert)
-            picture = encoded.convert("RGB")
+        with warnings.catch_warnings(action="ignore"):
+            yield
     except FileNotFoundError:
         raise InputError(f"image {name}: there is no such file.") from None
     except InputError:
         raise
     except Image.DecompressionBombError:
         raise InputError(f"image {name}: it is above {MAX_PIXELS} pixels.") from None
-    except Exception as error:  # decoders raise whatever broken bytes lead them to
+    except Exception as error:
         known = ", ".join(FORMATS)
         reason = f"no format known; {known} are" if isinstance(error, UnidentifiedImageError) else _one_line(error)
         raise InputError(f"image {name}: it cannot be read as a picture ({reason}).") from None
-    if size is not None and (picture.height, picture.width) != size:
-        picture = _crop_and_resize(picture, size)
-    return torch.from_numpy(np.asarray(picture, dtype=np.float32)).permute(2, 0, 1) / 127.5 - 1
 
 
-def _check_bytes(file: Path | io.BytesIO, name: str) -> None:
+def _opened(file: Path | io.BytesIO, name: str) -> Image.Image:
+    """The picture with its header read; what that claims decides before a single pixel is unpacked."""
+    if isinstance(file, Path):
+        check_regular(file, f"image {name}")
     length = file.stat().st_size if isinstance(file, Path) else file.getbuffer().nbytes
     if length > MAX_FILE_BYTES:
         raise InputError(f"image {name}: its file has {length} bytes and may have {MAX_FILE_BYTES}.")
-
-
-def _check_claims(encoded: Image.Image, name: str, size: tuple[int, int] | None, convert: bool) -> None:
-    """What the header says: size, depth and colours; nothing is decoded yet."""
-    if encoded.width * encoded.height > MAX_PIXELS:
+    encoded = Image.open(file, formats=FORMATS)
+    if encoded.width * encoded.height > MAX_PIXELS:  # Pillow's own limit is wider and only warns
+        encoded.close()
         raise InputError(f"image {name}: {encoded.width}x{encoded.height} is above {MAX_PIXELS} pixels.")
-    if encoded.mode.startswith(_DEEP_MODES):
-        raise InputError(f"image {name}: its mode is {encoded.mode}; it must have 8 bits per channel.")
-    if encoded.mode != "RGB" and not convert:
-        raise InputError(f"image {name}: its mode is {encoded.mode} and must be RGB; --convert converts it.")
-    if size is not None and (encoded.height, encoded.width) != size:
-        raise InputError(
-            f"image {name}: it is {encoded.height}x{encoded.width} and must be {size[0]}x{size[1]}; "
-            "--resize crops and resizes it."
-        )
+    return encoded
+
+
+def check_regular(path: Path, what: str) -> None:
+    """Raise an InputError for a folder, and for a pipe or device, which would be waited for without end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{what}: it is a {'folder' if path.is_dir() else 'pipe or device'} and must be a file.")
+
+
+def _to_tensor(picture: Image.Image) -> Tensor:
+    array = np.asarray(picture, dtype=np.float32)
+    return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1) / 127.5 - 1
 
 
 def _one_line(error: Exception) -> str:
@@ -150,11 +180,14 @@ def write_bytes(content: bytes, path: Path) -> None:
 def read_measurement(path: Path, shape: tuple[int, int, int]) -> Tensor:
     """A stored measurement (C, h, w) as `measure` wrote it."""
     try:
+        check_regular(path, f"measurement {path}")
         # mapped first: a header that claims more than the file holds is refused instead of allocated
         array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise InputError(f"measurement {path}: there is no such file.") from None
-    except (ValueError, OSError, EOFError):
+    except InputError:
+        raise
+    except Exception:  # numpy evaluates a header's text, and a damaged one can raise anything
         raise InputError(f"measurement {path}: it is not a .npy file of numbers.") from None
     if array.shape != shape or not np.issubdtype(array.dtype, np.floating):
         raise InputError(f"measurement {path}: it is {array.dtype}{array.shape} and must be float32{shape}.")

@@ -1,6 +1,7 @@
 """What the commands share: pictures to work on, the operator, `--set key=value`."""
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,6 +12,8 @@ import yaml
 from pydantic import BaseModel
 
 from operators import TASKS, InputError, Operator, build_operator, operator_names, operator_settings
+from operators.tasks import LARGEST_SIGMA
+from pipelines.colours import BACKGROUNDS
 
 
 def add_measurement_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +26,15 @@ def add_measurement_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of all random draws (default: 0)")
     parser.add_argument("--resize", action="store_true", help="crop and resize pictures that do not fit")
+    add_background_option(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
+
+
+def add_background_option(parser: argparse.ArgumentParser) -> None:
+    """What to do with transparent pictures, the same for every command that reads people's pictures."""
+    parser.add_argument(
+        "--background", choices=BACKGROUNDS, help="put behind transparent pictures, which are refused without it"
+    )
 
 
 @dataclass(frozen=True)
@@ -36,8 +47,13 @@ class Degradation:
     image_size: int | None
     """Side the task is meant for; None accepts any."""
 
-    def build(self, image_shape: tuple[int, int, int]) -> Operator:
-        return build_operator(self.operator, self.params, image_shape=image_shape)
+    own_seed: bool = False
+    """Whether every picture's own seed is among the operator's settings."""
+
+    def build(self, image_shape: tuple[int, int, int], seed: int = 0) -> Operator:
+        """The operator for a picture with this seed; the same for all where nothing is drawn."""
+        drawn = {"seed": seed} if self.own_seed else {}
+        return build_operator(self.operator, self.params | drawn, image_shape=image_shape)
 
 
 def degradation(args: argparse.Namespace, changes: Mapping[str, Any]) -> Degradation:
@@ -48,10 +64,11 @@ def degradation(args: argparse.Namespace, changes: Mapping[str, Any]) -> Degrada
     name = task.operator if task else args.operator
     operator_settings(name)
     sigma = args.sigma if args.sigma is not None else (task.sigma if task else 0.05)
-    if not 0 <= sigma < float("inf"):
-        raise InputError(f"sigma: {sigma} must be finite and at least 0.")
+    if not 0 <= sigma <= LARGEST_SIGMA:
+        raise InputError(f"sigma: {sigma} must be finite and at least 0, and at most {LARGEST_SIGMA:g}.")
     params = dict(task.params if task else {}) | dict(changes)
-    return Degradation(name, params, sigma, task.image_size if task else None)
+    own_seed = task is not None and task.own_seed and "seed" not in changes
+    return Degradation(name, params, sigma, task.image_size if task else None, own_seed)
 
 
 def parse_changes(words: Sequence[str], models: Mapping[str, type[BaseModel]]) -> dict[str, dict[str, Any]]:
@@ -83,6 +100,13 @@ def unique_stems(paths: Sequence[Path]) -> dict[str, Path]:
             raise InputError(f"images: {stems[stem]} and {path} would both write {stem!r}; rename one.")
         stems[stem] = path
     return stems
+
+
+def report_refused(command: str, reasons: Sequence[InputError], inputs: int) -> int:
+    """Print why each input was refused; the exit code: 0 none was, 1 some were, 2 nothing could be done."""
+    for reason in reasons:
+        print(f"g2d2 {command}: {reason}", file=sys.stderr)
+    return 0 if not reasons else 1 if len(reasons) < inputs else 2
 
 
 def item_seed(seed: int, stem: str) -> int:

@@ -17,7 +17,7 @@ from g2d2.settings import G2D2Settings
 from operators import InputError, Operator, stack_operators
 from pipelines.features import write_features
 from pipelines.identity import fingerprint
-from pipelines.images import decode_image
+from pipelines.images import decode_stored
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
 
@@ -109,7 +109,7 @@ def _scored(rows: list[_Row]) -> Scored:
     return Scored(
         truth=torch.stack([row.truth for row in rows]),
         # always the picture, never the floats: what else is kept must not change a score
-        images=torch.stack([decode_image(row.record["image"], row.record["item"]) for row in rows]),
+        images=torch.stack([decode_stored(row.record["image"], row.record["item"]) for row in rows]),
         truth_keys=[row.measured["source"] for row in rows],
         operator=stack_operators([row.operator for row in rows]),
         y=torch.stack([row.y for row in rows]),

@@ -49,7 +49,7 @@ class Lpips(RowMetric):
         channels, height, width = truth.shape[1:]
         least = _LEAST_SIDE[self.net]
         if min(height, width) < least:
-            raise InputError(f"{self.name}: images are {height}x{width}: they must be at least {least}x{least}.")
+            raise InputError(f"{self.name}: images are {width}x{height}: they must be at least {least}x{least}.")
         if channels not in (1, 3):
             raise InputError(f"{self.name}: images have {channels} channels: they must have 3, or 1 for grey.")
         keys = scored.truth_keys

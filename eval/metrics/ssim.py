@@ -38,7 +38,7 @@ class Ssim(RowMetric):
         side = len(self.taps)
         height, width = truth.shape[-2:]
         if min(height, width) < side:
-            raise InputError(f"{self.name}: images are {height}x{width}: they must be at least {side}x{side}.")
+            raise InputError(f"{self.name}: images are {width}x{height}: they must be at least {side}x{side}.")
         windows = self._window_matrix(height).to(self.device), self._window_matrix(width).to(self.device)
         return torch.cat([self._similarity(truth[part], images[part], windows) for part in row_chunks(truth, _CHUNK)])
 

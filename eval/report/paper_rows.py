@@ -76,7 +76,7 @@ def _ours(results: Results, task: str) -> dict[str, list[str]]:
 def _marks(facts: Facts, task: TaskFacts) -> list[str]:
     marks = _prior_marks(facts.prior, task)
     if task.image_shape[-1] != _PAPER_SIDE:
-        marks.append(f"other data, {task.image_shape[-2]}x{task.image_shape[-1]} instead of 256x256")
+        marks.append(f"other data, {task.image_shape[-1]}x{task.image_shape[-2]} instead of 256x256")
     else:
         marks.append("other data, unless the manifest holds the paper's 1000 images, which nothing here can check")
     if task.operator == "gaussian_blur" and any(task.params.get(k) != v for k, v in _PAPER_BLUR.items()):

@@ -80,7 +80,7 @@ def task_words(task: TaskFacts) -> str:
     params = [
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in task.params.items()
     ]
-    size = f"{task.image_shape[-2]}x{task.image_shape[-1]}"
+    size = f"{task.image_shape[-1]}x{task.image_shape[-2]}"
     return ", ".join([task.operator, *params[:3], f"sigma {task.sigma:g}", size])
 
 

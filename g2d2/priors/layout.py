@@ -88,7 +88,7 @@ class Shape:
 
     def __str__(self) -> str:
         (height, width), (rows, columns) = self.image_size, self.tokens
-        return f"{height}x{width} pixels, {rows}x{columns} tokens, {self.codes} codes"
+        return f"{width}x{height} pixels, {columns}x{rows} tokens, {self.codes} codes"
 
 
 def read_shape(folder: Path) -> Shape:

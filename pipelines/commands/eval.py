@@ -4,8 +4,9 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from eval.scores import score_schema
 from eval.statistics import bootstrap_interval
 from eval.weights import find_weights
 from operators import InputError
+from pipelines.colours import Background
 from pipelines.images import decode_image, write_bytes
-from pipelines.options import parse_changes
+from pipelines.options import add_background_option, parse_changes
 from pipelines.progress import progress
 
 EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
@@ -58,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "lpips_vgg)",
     )
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="metric settings")
+    add_background_option(parser)
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures at once (default: 32)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -78,16 +81,17 @@ def run(args: argparse.Namespace) -> int:
     sets = [
         build_distribution(name, settings[name], device=args.device) for name in names if name in distribution_names()
     ]
+    decode = partial(_decode, background=args.background)
     rows: list[Row] = []
     with progress(len(pairing.pairs), "scored") as bar:
-        for batch in score_pairs(pairing.pairs, metrics, args.batch):
+        for batch in score_pairs(pairing.pairs, metrics, args.batch, decode):
             rows += batch
             bar.update(len(batch))
     readable = [pair for pair, row in zip(pairing.pairs, rows, strict=True) if row.error is None or row.values]
     distances = [
         distribution.score(
-            None if distribution.reference else (_decode(pair.truth, pair.id) for pair in readable),
-            (_decode(pair.reconstruction, pair.id) for pair in readable),
+            None if distribution.reference else (decode(pair.truth, pair.id) for pair in readable),
+            (decode(pair.reconstruction, pair.id) for pair in readable),
         )
         for distribution in sets
     ]
@@ -103,14 +107,16 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def score_pairs(pairs: Sequence[Pair], metrics: Sequence[Metric], batch: int) -> Iterator[list[Row]]:
+def score_pairs(
+    pairs: Sequence[Pair], metrics: Sequence[Metric], batch: int, decode: Callable[[Read, str], Tensor]
+) -> Iterator[list[Row]]:
     """Rows in the order of the pairs; pictures of one size are scored together, one that cannot be read fails alone."""
     waiting: list[tuple[str, Tensor, Tensor]] = []
     for pair in pairs:
         try:
-            truth, image = _decode(pair.truth, f"{pair.id} (truth)"), _decode(pair.reconstruction, pair.id)
+            truth, image = decode(pair.truth, f"{pair.id} (truth)"), decode(pair.reconstruction, pair.id)
             if truth.shape != image.shape:
-                sizes = [f"{side.shape[1]}x{side.shape[2]}" for side in (image, truth)]
+                sizes = [f"{side.shape[2]}x{side.shape[1]}" for side in (image, truth)]
                 raise InputError(f"image {pair.id}: it is {sizes[0]} and its truth {sizes[1]}: they must be equal.")
         except (InputError, OSError) as error:
             if waiting:
@@ -167,11 +173,11 @@ def _settings(names: Sequence[str], words: Sequence[str]) -> dict[str, dict[str,
     }
 
 
-def _decode(read: Read, name: str) -> Tensor:
+def _decode(read: Read, name: str, background: Background | None) -> Tensor:
     content = read()
     if content is None:
         raise InputError(f"image {name}: the table has none.")
-    return decode_image(content, name, convert=True)
+    return decode_image(content, name, background=background)
 
 
 def _score(waiting: Sequence[tuple[str, Tensor, Tensor]], metrics: Sequence[Metric]) -> list[Row]:

@@ -14,7 +14,7 @@ from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError
 from pipelines.manifest.reading import Place, read_row
 from pipelines.manifest.sheet import contact_sheet
 from pipelines.manifest.summary import Rejected
-from pipelines.options import parse_changes
+from pipelines.options import add_background_option, parse_changes
 
 EXAMPLE = "g2d2 manifest build cifar10-heldout manifests/cifar10 --task sr4-32 gaussian-deblur-32 --limit 100"
 
@@ -47,7 +47,7 @@ def _configure_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N sources")
     parser.add_argument("--per-label", type=int, metavar="N", help="only the first N sources of every label")
     parser.add_argument("--resize", action="store_true", help="crop and resize pictures of another size")
-    parser.add_argument("--convert", action="store_true", help="convert grey, palette, RGBA and CMYK pictures to RGB")
+    add_background_option(parser)
     parser.add_argument("--rows-per-shard", type=int, metavar="N", help="most rows of a file (default: 1000)")
     parser.add_argument("--overwrite", action="store_true", help="replace another manifest at OUT")
 
@@ -153,11 +153,16 @@ def _print_summary(manifest: Manifest) -> None:
 def _print_table(rows: list[dict[str, Any]]) -> None:
     table = [("id", "task", "operator", "sigma", "prompt", "image", "y")]
     for row in rows:
-        sizes = ("x".join(map(str, row[name])) for name in ("image_shape", "y_shape"))
+        sizes = (_size(row[name]) for name in ("image_shape", "y_shape"))
         table.append((row["id"], row["task"], row["operator"], f"{row['sigma']:g}", _cut(row["prompt"]), *sizes))
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     for line in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _size(shape: Sequence[int]) -> str:
+    """Width x height of (C, H, W)."""
+    return "x".join(str(side) for side in reversed(shape[1:]))
 
 
 def _count(number: int, what: str) -> str:

@@ -21,7 +21,7 @@ from g2d2.priors.tuned import tuned_settings
 from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, solver_settings
 from g2d2.solver import Reconstruction, solve
 from g2d2.version import SOLVER_VERSION
-from operators import InputError, Operator, measure, operator_settings
+from operators import InputError, Operator, check_measurement, measure, operator_settings, stack_operators
 from pipelines.images import (
     panel,
     read_image,
@@ -37,6 +37,7 @@ from pipelines.options import (
     degradation,
     item_seed,
     parse_changes,
+    report_refused,
     unique_stems,
 )
 from pipelines.progress import Progress, progress
@@ -79,6 +80,7 @@ class Item:
     stem: str
     truth: Tensor | None
     y: Tensor
+    operator: Operator
     seed: int
     key: str
     """Digest of everything that decides the result."""
@@ -95,8 +97,10 @@ def run(args: argparse.Namespace) -> int:
     for t in args.record:
         if not 1 <= t <= settings.steps:
             raise InputError(f"record: {t} is not a step between 1 and {settings.steps}.")
-    operator = degrade.build(prior.image_shape)
-    items = [_item(args, stem, path, degrade, settings, operator) for stem, path in stems.items()]
+    items, refused = _items(args, stems, degrade, settings, prior.image_shape)
+    code = report_refused("solve", refused, len(stems))
+    if not items:
+        return code
     todo = [item for item in items if args.again or not _is_done(item, args.out)]
     args.out.mkdir(parents=True, exist_ok=True)
     if len(todo) < len(items):
@@ -104,23 +108,22 @@ def run(args: argparse.Namespace) -> int:
     with progress(len(todo) * settings.steps, "solving") as bar:
         for start in range(0, len(todo), args.batch):
             batch = todo[start : start + args.batch]
-            result = _solve_batch(args, prior, operator, settings, batch, bar)
+            result = _solve_batch(args, prior, settings, batch, bar)
             for row, item in enumerate(batch):
-                _report(args, _write(item, row, result, operator, degrade, args.out))
-    return 0
+                _report(args, _write(item, row, result, degrade, args.out))
+    return code
 
 
 def _solve_batch(
     args: argparse.Namespace,
     prior: Prior,
-    operator: Operator,
     settings: G2D2Settings,
     batch: list[Item],
     bar: Progress,
 ) -> Reconstruction:
     return solve(
         prior,
-        operator,
+        stack_operators([item.operator for item in batch]),
         torch.stack([item.y for item in batch]),
         settings,
         prompts=args.prompt,
@@ -154,20 +157,46 @@ def _settings(args: argparse.Namespace, changes: dict[str, Any]) -> G2D2Settings
     return tuned.settings(args.task, args.process or changes.pop("process", None), **changes)
 
 
+def _items(
+    args: argparse.Namespace,
+    stems: dict[str, Path],
+    degrade: Degradation,
+    settings: G2D2Settings,
+    image_shape: tuple[int, int, int],
+) -> tuple[list[Item], list[InputError]]:
+    """What can be restored, and why the rest cannot: a bad input costs no other."""
+    shared = degrade.build(image_shape)
+    items: list[Item] = []
+    refused: list[InputError] = []
+    for stem, path in stems.items():
+        operator = degrade.build(image_shape, item_seed(args.seed, stem)) if degrade.own_seed else shared
+        try:
+            items.append(_item(args, stem, path, degrade, settings, operator))
+        except InputError as error:
+            refused.append(error)
+    return items, refused
+
+
 def _item(
     args: argparse.Namespace, stem: str, path: Path, degrade: Degradation, settings: G2D2Settings, operator: Operator
 ) -> Item:
     seed = item_seed(args.seed, stem)
     if args.measured:
         truth, y = None, read_measurement(path, operator.measurement_shape)
+        if degrade.own_seed and not torch.equal(operator.mask_noise(y[None])[0], y):
+            raise InputError(
+                f"measurement {path}: it holds pixels that its mask lacks, which follows from --seed and the file's "
+                f"name; give it the seed and the name that it was measured with, or the mask's by --set seed=N."
+            )
     else:
-        truth = read_image(path, operator.image_shape[1:], args.resize)
+        truth = read_image(path, operator.image_shape[1:], resize=args.resize, background=args.background)
         y = measure(operator, truth.unsqueeze(0), sigma=degrade.sigma, seeds=[seed])[0]
+        check_measurement(operator, y[None])
     decides = [
         SOLVER_VERSION, settings.model_dump(), degrade.operator, degrade.params, degrade.sigma, args.prompt,
         str(args.prior), args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
-    return Item(stem, truth, y, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
+    return Item(stem, truth, y, operator, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
 
 
 def _is_done(item: Item, out: Path) -> bool:
@@ -177,9 +206,7 @@ def _is_done(item: Item, out: Path) -> bool:
         return False
 
 
-def _write(
-    item: Item, row: int, result: Reconstruction, operator: Operator, degrade: Degradation, out: Path
-) -> dict[str, Any]:
+def _write(item: Item, row: int, result: Reconstruction, degrade: Degradation, out: Path) -> dict[str, Any]:
     """Reconstruction, panel, measurement and trace, then the summary that marks the picture as done."""
     image = result.images[row].float().cpu()
     write_png(to_picture(image), out / f"{item.stem}.png")
@@ -192,12 +219,12 @@ def _write(
     samples = [images[row] for _, images in sorted(result.trace.prior_samples.items(), reverse=True)]
     if samples:
         write_png(panel(samples), out / f"{item.stem}-prior-samples.png")
-    residual = torch.linalg.vector_norm(operator(image.unsqueeze(0))[0] - item.y)
+    residual = torch.linalg.vector_norm(item.operator(image.unsqueeze(0))[0] - item.y)
     summary: dict[str, Any] = {
         "image": item.stem,
         "reconstruction": str(out / f"{item.stem}.png"),
         "residual": float(residual),
-        "expected_residual": degrade.sigma * operator.measurement_count**0.5,
+        "expected_residual": degrade.sigma * item.operator.measurement_count**0.5,
         "seconds": result.trace.seconds / len(result.images),
         "key": item.key,
     }

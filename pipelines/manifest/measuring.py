@@ -7,7 +7,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from operators import InputError, Operator, check_measurement, measure
+from operators import InputError, Operator, check_measurement, measure, stack_operators
 from pipelines.images import decode_image, encode_png, to_picture
 from pipelines.manifest.picture import Picture
 from pipelines.manifest.prompts import PromptRule
@@ -83,15 +83,17 @@ class Measurer:
                     picture.name,
                     None if size is None else (size, size),
                     resize=self.settings.resize,
-                    convert=self.settings.convert,
+                    background=self.settings.background,
                 )
                 for task in tasks:
-                    self._operator(task, tuple(image.shape))
+                    self._operator(task, tuple(image.shape), 0)
             except InputError as error:
                 self._reject(source, tasks, str(error))
                 continue
             truth = Truth(source, prompt, picture.label, image, encode_png(to_picture(image)))
             member |= dict.fromkeys(tasks, truth)
+        if member:
+            self._seen.add(source)  # now and not before: one that cannot be used takes no other's id
         return {task: member[task] for task in self.tasks if task in member}
 
     def _measure(self, batch: list[Member]) -> list[Row]:
@@ -102,11 +104,11 @@ class Measurer:
     def _measure_task(self, name: str, truths: list[Truth]) -> list[Row]:
         task = self.tasks[name]
         shape = tuple(truths[0].image.shape)
-        operator = self._operator(name, shape)
         seeds = [item_seed(self.settings.seed, row_id(name, truth.source)) for truth in truths]
+        operators = [self._operator(name, shape, seed if task.own_seed else 0) for seed in seeds]
+        operator = stack_operators(operators)
         y = measure(operator, torch.stack([truth.image for truth in truths]), sigma=task.sigma, seeds=seeds)
         check_measurement(operator, y)
-        params = canonical_json(operator.settings.model_dump(mode="json"))
         return [
             Row(
                 source=truth.source,
@@ -115,13 +117,13 @@ class Measurer:
                 y=values.numpy(),
                 image_shape=shape,
                 operator=task.operator,
-                operator_params=params,
+                operator_params=canonical_json(own.settings.model_dump(mode="json")),
                 sigma=task.sigma,
                 prompt=truth.prompt,
                 label=truth.label,
                 seed=seed,
             )
-            for truth, values, seed in zip(truths, y, seeds, strict=True)
+            for truth, values, seed, own in zip(truths, y, seeds, operators, strict=True)
         ]
 
     def _check_id(self, source: str, name: str) -> None:
@@ -132,7 +134,6 @@ class Measurer:
             raise InputError(f"image {name}: as an id, {problem}.")
         if source in self._seen:
             raise InputError(f"image {name}: its id {source!r} belongs to an earlier picture.")
-        self._seen.add(source)
 
     def _prompt(self, picture: Picture) -> str:
         try:
@@ -146,8 +147,8 @@ class Measurer:
             sizes.setdefault(task.image_size, []).append(name)
         return sizes
 
-    def _build(self, task: str, shape: tuple[int, int, int]) -> Operator:
-        return self.tasks[task].build(shape)
+    def _build(self, task: str, shape: tuple[int, int, int], seed: int) -> Operator:
+        return self.tasks[task].build(shape, seed)
 
     def _reject(self, source: str, tasks: list[str], reason: str) -> None:
         self.rejected.append(Rejected(source=source, tasks=tasks, reason=reason))

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from operators import InputError, Operator, build_operator, check_measurement
-from pipelines.images import decode_image
+from pipelines.images import decode_stored
 
 
 def decode_truth(row: Mapping[str, Any]) -> Tensor:
-    """The ground truth, (3, H, W) in [-1, 1]."""
+    """The ground truth, (C, H, W) in [-1, 1]."""
     if row["truth"] is None:
         raise InputError(f"{_name(row)}: it holds no ground truth; metrics that need one cannot be computed.")
     shape = [int(side) for side in row["image_shape"]]
-    image = decode_image(row["truth"], _name(row))
+    image = decode_stored(row["truth"], _name(row))
     if list(image.shape) != shape:
         raise InputError(f"{_name(row)}: its truth is {list(image.shape)} and image_shape says {shape}.")
     return image

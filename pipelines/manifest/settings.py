@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.colours import Background
 from pipelines.options import Degradation, degradation
 
 
@@ -63,8 +64,8 @@ class BuildSettings(BaseModel):
     resize: bool = False
     """Crop and resize pictures of another size, which are refused otherwise."""
 
-    convert: bool = False
-    """Convert grey, palette, RGBA and CMYK pictures to RGB, which are refused otherwise."""
+    background: Background | None = None
+    """Put behind transparent pictures, which are refused otherwise."""
 
     rows_per_shard: int = Field(default=1000, ge=1)
     """Most rows of a Parquet file; one of large measurements ends earlier."""

@@ -10,7 +10,7 @@ import yaml
 from eval.report.content import Facts, Failure, Report, TaskFacts
 from eval.report.results import Results
 from eval.scores import ScoreTable
-from operators import InputError, operator_settings
+from operators import TASKS, InputError, operator_settings
 from operators.validation import validate
 from pipelines.committed import current_scores
 from pipelines.layout import SweepFolder
@@ -94,9 +94,10 @@ def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder) -> dict[str, Tas
 def _task(row: dict[str, Any]) -> TaskFacts:
     operator = build_row_operator(row)
     settings = validate(operator_settings(row["operator"]), json.loads(row["operator_params"]), where=row["operator"])
+    drawn = {"seed"} if (task := TASKS.get(row["task"])) and task.own_seed else set()  # each row has another
     return TaskFacts(
         operator=row["operator"],
-        params=settings.model_dump(),
+        params=settings.model_dump(exclude=drawn),
         sigma=row["sigma"],
         image_shape=tuple(row["image_shape"]),
         entries=int(operator.measurement_counts[0]),

@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from operators import InputError
-from pipelines.images import decode_image, encode_png, panel
+from pipelines.images import decode_stored, encode_png, panel
 from pipelines.manifest import Manifest, decode_truth, measurement
 from pipelines.tracking.record import Record
 
@@ -39,7 +39,7 @@ class Panels:
         for row in self._planned.get(cell, ()):
             content = self._images(row["shard"]).get(row["item"])
             if content is not None:
-                reconstruction = decode_image(content, row["measurement"])
+                reconstruction = decode_stored(content, row["measurement"])
                 rows.append(panel([*self._measured[row["measurement"]], reconstruction], _HEIGHT, _GAP))
         return {"panel.png": encode_png(_stacked(rows))} if rows else {}
 

@@ -143,8 +143,8 @@ def test_stacking_what_does_not_belong_together() -> None:
 @pytest.mark.parametrize(
     ("sigma", "seeds", "said"),
     [
-        (-0.1, [0, 1], "sigma is -0.1: it must be finite and at least 0."),
-        (NAN, [0, 1], "sigma is nan: it must be finite and at least 0."),
+        (-0.1, [0, 1], "sigma is -0.1: it must be finite and at least 0, and at most 1e+30."),
+        (NAN, [0, 1], "sigma is nan: it must be finite and at least 0, and at most 1e+30."),
         ([0.1, 0.2, 0.3], [0, 1], "sigma has shape (3,): it must be one number or one per row, 2."),
         ("loud", [0, 1], "sigma is 'loud': it must be a number or one number per row."),
         (0.1, [0], "seeds has 1 entries: it must have one per row, 2."),

@@ -293,7 +293,7 @@ def test_the_imagenet_recipe_makes_the_papers_prompts(tmp_path):
     (tmp_path / "names.txt").write_text("n01440764 tench, Tinca tinca\nn01443537 goldfish, Carassius auratus\n")
     words = [tmp_path / "list.txt", tmp_path / "names.txt", tmp_path / "val", tmp_path / "imagenet.csv"]
     subprocess.run([sys.executable, EXAMPLES / "imagenet_csv.py", *words], check=True, timeout=60)
-    template = ["--prompt-template", "a photo of {label}", "--resize", "--convert"]
+    template = ["--prompt-template", "a photo of {label}", "--resize"]
     built = run("manifest", "build", words[-1], tmp_path / "m", "--task", "sr4-256", "gaussian-deblur-256", *template)
     assert built == 0
     rows = [row for batch in Manifest.open(str(tmp_path / "m")).index() for row in batch.to_pylist()]

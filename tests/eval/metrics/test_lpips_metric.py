@@ -116,7 +116,7 @@ def test_pictures_that_cannot_be_scored_are_refused(random_alexnet):
     metric = build_metric("lpips_alex", {"weights_dir": random_alexnet})
     least = torch.zeros(1, 3, 31, 31)
     assert torch.isfinite(metric(Scored(least, least))).all()
-    with pytest.raises(InputError, match="images are 30x64: they must be at least 31x31"):
+    with pytest.raises(InputError, match="images are 64x30: they must be at least 31x31"):
         metric(Scored(torch.zeros(1, 3, 30, 64), torch.zeros(1, 3, 30, 64)))
     with pytest.raises(InputError, match="have 4 channels"):
         metric(Scored(torch.zeros(1, 4, 32, 32), torch.zeros(1, 4, 32, 32)))

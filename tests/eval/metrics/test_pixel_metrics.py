@@ -74,5 +74,5 @@ def test_ssim_of_a_large_batch_is_taken_in_parts():
 def test_images_below_the_window_are_refused(window, side):
     metric = build_metric("ssim", {"window": window})
     assert metric(Scored(torch.zeros(1, 1, side, side), torch.zeros(1, 1, side, side))).tolist() == pytest.approx([1])
-    with pytest.raises(InputError, match=f"images are {side}x{side - 1}: they must be at least {side}x{side}"):
+    with pytest.raises(InputError, match=f"images are {side - 1}x{side}: they must be at least {side}x{side}"):
         metric(Scored(torch.zeros(1, 1, side, side - 1), torch.zeros(1, 1, side, side - 1)))

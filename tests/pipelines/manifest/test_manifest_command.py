@@ -68,7 +68,7 @@ def test_show_prints_a_summary_and_rows_and_draws_a_sheet(built, g2d2, tmp_path)
     assert table[0].split() == ["id", "task", "operator", "sigma", "prompt", "image", "y"]
     assert len(table) == 4
     assert table[1].split()[0] == "sr4-32/airplane-000"
-    assert table[1].endswith("3x32x32  3x8x8")
+    assert table[1].endswith("  32x32  8x8")
     sheet = np.asarray(Image.open(tmp_path / "new" / "sheet.png"))
     assert sheet.shape == (378, 3 * 168 + 8, 3)
     above, below = sheet[8:168, 8:168], sheet[176:336, 8:168]
