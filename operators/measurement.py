@@ -11,6 +11,7 @@ from operators.seeding import seeded_generator
 from operators.tasks import LARGEST_SIGMA
 from operators.validation import shorten
 
+
 @torch.no_grad()
 def measure(op: Operator, x: Tensor, *, sigma: float | Sequence[float], seeds: Sequence[int]) -> Tensor:
     """op(x) + sigma * noise, (B, *measurement_shape); the noise of row i depends on seeds[i] alone."""
