@@ -126,7 +126,7 @@ class ReferenceStage:
 
 def score_references(chunks: pa.Table, scorer: ReferenceScorer) -> Generator[dict[str, Any], None, None]:
     """Score measurements themselves, chunk by chunk."""
-    dataset = ray.data.from_arrow(chunks).repartition(target_num_rows_per_block=1)
+    dataset = one_row_blocks(chunks)
     yield from _run(dataset.map_batches(ReferenceStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
 
 
@@ -138,21 +138,32 @@ def _shard_rows(shards: list[Shard]) -> Any:
             "count": pa.array([shard.count for shard in shards], pa.int64()),
         }
     )
-    return ray.data.from_arrow(table).repartition(target_num_rows_per_block=1)
+    return one_row_blocks(table)
 
 
-def _run(dataset: Any) -> Generator[dict[str, Any], None, None]:
-    context = DataContext.get_current()
+def one_row_blocks(table: pa.Table) -> Any:
+    """A dataset whose every row is a task's worth, with the settings that a sweep needs."""
+    with DataContext.current(_context()):  # a dataset keeps a copy of the context it was made in
+        return ray.data.from_arrow(table).repartition(target_num_rows_per_block=1)
+
+
+def _context() -> DataContext:
+    """Ray Data's settings for a sweep; those of other datasets in this process stay as they are."""
+    context = DataContext.get_current().copy()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.issue_detectors_config.detectors = []
     context.raise_original_map_exception = True  # Ray's own wrapping loses what a worker said on the way here
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # we show progress and say what failed
     context.target_max_block_size = None  # a shard must arrive whole
     context.execution_no_progress_timeout_s = -1  # a batch may take an hour; `watchdog` knows which takes too long
     # a waiting queue calls for more actors; none is let go before the work runs out, since each has loaded the prior
     context.autoscaling_config.actor_pool_util_upscaling_threshold = 1.5
     context.autoscaling_config.actor_pool_util_downscaling_threshold = 0.0
+    return context
+
+
+def _run(dataset: Any) -> Generator[dict[str, Any], None, None]:
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # we show progress and say what failed
     try:
         for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
             yield from batch.to_pylist()
