@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipelines.layout import SweepFolder
-from pipelines.storage import MissingObjectError
+from pipelines.storage import MissingObjectError, readable
 
 HUNG, DIED = "hung", "died"
 HANGS, DEATHS = 2, 5
@@ -101,9 +101,11 @@ def note_name(name: str) -> str:
 def read_note(folder: SweepFolder, name: str) -> dict[str, Any] | None:
     """The note as it stands, or None."""
     try:
-        note: dict[str, Any] = json.loads(folder.store.read_bytes(note_name(name)))
+        content = folder.store.read_bytes(note_name(name))
     except MissingObjectError:
         return None
+    with readable(folder.store.url(note_name(name))):
+        note: dict[str, Any] = json.loads(content)
     return note
 
 

@@ -91,7 +91,9 @@ def to_table(cells: Iterable[Cell]) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> list[Cell]:
-    """Cells as written by `to_table`."""
+    """Cells as written by `to_table`; a ValueError where they are not."""
+    if not table.schema.equals(SCHEMA):
+        raise ValueError("its columns are not those of cells")
     return [
         Cell(row["index"], row["cell"], row["recipe"], row["task"], json.loads(row["settings"]))
         for row in table.to_pylist()

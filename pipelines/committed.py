@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from operators import InputError
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
+from pipelines.storage import readable
 
 
 def current_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
@@ -28,12 +29,22 @@ def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
 
 def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
     """The committed scores of the plan's items as one table."""
-    tables = [table for _, table in score_tables(folder, plan, scoring)]
+    tables = dict(score_tables(folder, plan, scoring))
     if not tables:
         raise InputError(
             f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
         )
-    return pa.concat_tables(tables)
+    return _joined(folder, scoring, tables)
+
+
+def _joined(folder: SweepFolder, scoring: str, tables: dict[str, pa.Table]) -> pa.Table:
+    """One table; a shard whose columns are not those of the first is named."""
+    schema = next(iter(tables.values())).schema
+    for shard, table in tables.items():
+        with readable(folder.store.url(folder.scores_name(scoring, shard))):
+            if not table.schema.equals(schema):
+                raise ValueError("its columns are not those of other shards")
+    return pa.concat_tables(tables.values())
 
 
 def score_tables(
@@ -45,7 +56,13 @@ def score_tables(
     places = {shard.name: (shard.first, shard.count) for shard in plan.shards if shard.name in scored}
 
     def read(shard: str) -> pa.Table:
-        return folder.store.read_table(folder.scores_name(scoring, shard), columns=columns)
+        name = folder.scores_name(scoring, shard)
+        table = folder.store.read_table(name, columns=columns)
+        with readable(folder.store.url(name)):
+            table.validate(full=True)
+            if "item" not in table.column_names:
+                raise ValueError("its columns are not those of scores")
+        return table
 
     for shard, table in folder.read_many(places, read):
         # an earlier plan may have put more into this shard than the present one takes from it

@@ -6,15 +6,50 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from operators import InputError
-from pipelines.cells import Cell, from_table
+from operators.validation import validate
+from pipelines.cells import SCHEMA, Cell, from_table
 from pipelines.storage import Store, open_store, readable
 
+SUMMARY = "sweep.json"
+TOP = (
+    SUMMARY, "tracking.json", "plan/", "solved/", "scores/", "references/", "features/", "results/", "attempts/",
+    "report/", "mlflow.db", "mlartifacts/",
+)  # fmt: skip
+"""All that commands write directly into an output; a database may have companions, as `mlflow.db-journal`."""
 _READ_AHEAD = 16
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+class _Summary(BaseModel):
+    """The entries of `sweep.json` that commands rely on; it holds others too."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    specification: dict[str, Any]
+    plan: str = Field(pattern=r"^[0-9a-f]{32}(\.[1-9][0-9]*)?$")
+    scoring: str = Field(pattern=r"^[0-9a-f]{32}$")
+    items: int
+    cells: int
+    measurements: int
+    manifest_digest: str
+    prior_digest: str
+    solver_version: int
+    version: str
+    environment: dict[str, Any] = {}
+
+    @field_validator("specification")
+    @classmethod
+    def _named(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(value.get("name"), str):
+            raise ValueError("it must have a name")
+        return value
 
 
 @dataclass(frozen=True)
@@ -29,14 +64,12 @@ class SweepFolder:
 
     def read_summary(self) -> dict[str, Any]:
         """What runs here: specification, digests, versions, the current plan and scores."""
-        if not self.store.exists("sweep.json"):
+        if not self.store.exists(SUMMARY):
             raise InputError(f"sweep {self.url}: there is no sweep here; `g2d2 sweep SPEC` makes one.")
-        with readable(self.store.url("sweep.json")):
-            summary: dict[str, Any] = json.loads(self.store.read_bytes("sweep.json"))
-        return summary
+        return read_record(self.store, SUMMARY, _Summary).model_dump(exclude_unset=True)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        self.store.write_bytes("sweep.json", json.dumps(summary, indent=1, sort_keys=True).encode())
+        self.store.write_bytes(SUMMARY, json.dumps(summary, indent=1, sort_keys=True).encode())
 
     def plan_name(self, plan: str) -> str:
         return f"plan/{plan}.parquet"
@@ -78,7 +111,9 @@ class SweepFolder:
         return self._shards(f"references/{scoring}")
 
     def cells(self, plan: str) -> list[Cell]:
-        return from_table(self.store.read_table(self.cells_name(plan)))
+        name = self.cells_name(plan)
+        with readable(self.store.url(name)):
+            return from_table(self.store.read_table(name, columns=SCHEMA.names))
 
     def read_solved(self, shard: str, columns: list[str] | None = None) -> pa.Table:
         name = self.solved_name(shard)
@@ -105,3 +140,15 @@ def _short(plan: str) -> str:
     """Eight digits, and the number of a plan that was written again: its results are not those of the plan before."""
     id, again, number = plan.partition(".")
     return f"{id[:8]}{again}{number}"
+
+
+def read_record(store: Store, name: str, model: type[Record]) -> Record:
+    """A small JSON object of an output; one sentence names it where it is damaged."""
+    url = store.url(name)
+    with readable(url):
+        values = json.loads(store.read_bytes(name))
+        try:
+            record: Record = validate(model, values, where="it is not as it was written")
+        except InputError as error:
+            raise ValueError(str(error).rstrip(".")) from None
+    return record

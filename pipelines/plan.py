@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +20,7 @@ from pipelines.cells import Cell, expand_cells, to_table
 from pipelines.identity import fingerprint, item_id, solver_seed
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest
+from pipelines.ownership import refuse_others
 from pipelines.spec import SweepSpec
 from pipelines.storage import readable
 
@@ -105,6 +107,7 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
     It is written anew, under the next number, where another plan of this folder has solved something of it since, or
     failed rows are to be solved again. A plan that is written never changes: somebody may be working by it.
     """
+    refuse_others(spec, folder)
     lines = outline(spec, Manifest.open(spec.manifest), locate_prior(spec.prior))
     id, solved = _newest(folder, lines.id), folder.solved_shards()
     held = _finished(folder, solved) if id is None else _held(folder, id, solved, retry_failed)
@@ -279,16 +282,21 @@ def _write_items(folder: SweepFolder, name: str, shards: Iterator[dict[str, list
 def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
     """The shards of a plan in its order, and the number of its items."""
     shards: list[Shard] = []
-    first = 0
-    name = folder.plan_name(plan)
-    with readable(folder.store.url(name)):
-        file = pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(name)))
-    for batch in file.iter_batches(columns=["shard"]):
-        for shard, rows in groupby(batch.column(0).to_pylist()):
-            size = len(list(rows))
-            if shards and shards[-1].name == shard:
-                shards[-1] = Shard(shard, shards[-1].first, shards[-1].count + size)
-            else:
-                shards.append(Shard(shard, first, size))
-            first += size
-    return shards, first
+    rows, name = 0, folder.plan_name(plan)
+    with folder.store.open_source(name) as source, readable(folder.store.url(name)):
+        file = pq.ParquetFile(source)
+        if not {*ITEM_SCHEMA.names} <= {*file.schema_arrow.names}:
+            raise ValueError("its columns are not those of a plan")
+        for batch in file.iter_batches(columns=["shard"]):
+            column = batch.column(0).dictionary_encode()
+            codes = column.indices.to_numpy()
+            firsts = np.flatnonzero(np.diff(codes, prepend=-1))
+            names = column.dictionary.take(pa.array(codes[firsts])).to_pylist()
+            counts = np.diff(firsts, append=len(codes)).tolist()
+            for shard, first, count in zip(names, firsts.tolist(), counts, strict=True):
+                if shards and shards[-1].name == shard:  # it began in the batch before
+                    shards[-1] = Shard(shard, shards[-1].first, shards[-1].count + count)
+                else:
+                    shards.append(Shard(shard, rows + first, count))
+            rows += len(codes)
+    return shards, rows

@@ -155,7 +155,9 @@ class SweepSpec(_Model):
     prior: str
     """Name, folder or hub id."""
     output: str
-    """Folder or s3:// URL of the results."""
+    """Folder or s3:// URL of the results, of this sweep alone unless it is `shared`."""
+    shared: bool = False
+    """Sweeps of other names that say so too may have the same output; a cell that two of them name is solved once."""
     solver: SolverChoice = SolverChoice()
     """Base settings."""
     grid: Grid = Grid()

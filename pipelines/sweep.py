@@ -150,7 +150,7 @@ def _tell_of_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
     """What is stored beside scores decides no id: results that are there stay as they are."""
     if not begun or not folder.store.exists("sweep.json"):
         return
-    before, now = folder.read_summary()["specification"]["keep"], spec.keep.model_dump(mode="json")
+    before, now = folder.read_summary()["specification"].get("keep", {}), spec.keep.model_dump(mode="json")
     added = [name for name, value in now.items() if value and value != before.get(name)]
     if added:
         tell(

@@ -38,6 +38,10 @@ class Store(ABC):
         """The names of all objects that begin with `prefix`, at any depth, sorted."""
 
     @abstractmethod
+    def top(self) -> Names:
+        """What lies directly in the store, folders with a slash at their end; of thousands only the first."""
+
+    @abstractmethod
     def delete(self, name: str) -> None:
         """Remove the object; nothing happens if there is none."""
 
@@ -65,16 +69,20 @@ class Store(ABC):
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> Any:
         """A Parquet object as a pyarrow Table."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        content = pa.BufferReader(self.read_bytes(name))
-        with readable(self.url(name)):
-            return pq.read_table(content, columns=None if columns is None else [*columns])
+        with self.open_source(name) as source, readable(self.url(name)):
+            return pq.read_table(source, columns=None if columns is None else [*columns])
 
     def read_columns(self, name: str, columns: Sequence[str]) -> Any:
-        """A few columns of a large Parquet object; where reading is dear, only their part of it is read."""
+        """A few columns of a large Parquet object; only their part of it is read."""
         return self.read_table(name, columns)
+
+    def open_source(self, name: str) -> Any:
+        """The object as a pyarrow file to read parts of; it is read whole where parts are dear."""
+        import pyarrow as pa
+
+        return pa.BufferReader(self.read_bytes(name))
 
     def write_table(self, name: str, table: Any) -> None:
         """A pyarrow Table as one Parquet object, whole or not at all."""

@@ -30,8 +30,15 @@ def readable(url: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, ValueError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if isinstance(error, OSError) and not _from_decoding(error):
+            raise
         why = " ".join(str(error).split())[:200]
         raise StoreError(
             f"store {url}: it is damaged ({why}); remove it and run the command that wrote it again."
         ) from None
+
+
+def _from_decoding(error: OSError) -> bool:
+    """Arrow says OSError of damaged pages too; what a disk or a server says has a number, a type or a cause."""
+    return type(error) is OSError and error.errno is None and error.__cause__ is None

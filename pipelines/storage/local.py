@@ -58,6 +58,14 @@ class LocalStore(Store):
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 raise MissingObjectError(str(file)) from None
 
+    def open_source(self, name: str) -> Any:
+        import pyarrow as pa
+
+        if not self.exists(name):
+            raise MissingObjectError(self.url(name))
+        with _explained(self._file(name)):
+            return pa.OSFile(self.url(name))
+
     def write_bytes(self, name: str, data: bytes) -> None:
         file = self._file(name)
         with _explained(file), _partial_file(file, data) as partial:
@@ -96,6 +104,14 @@ class LocalStore(Store):
                 inside = Path(folder).relative_to(self._root)
                 found += [(inside / name).as_posix() for name in names if not _PARTIAL.fullmatch(name)]
         return sorted(name for name in found if name.startswith(prefix))
+
+    def top(self) -> Names:
+        with _explained(self._root):
+            try:
+                entries = list(os.scandir(self._root))
+            except FileNotFoundError:
+                return []
+            return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
 
     def delete(self, name: str) -> None:
         file = self._file(name)

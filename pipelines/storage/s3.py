@@ -101,6 +101,13 @@ class S3Store(Store):
                 return sorted(names)
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
+    def top(self) -> Names:
+        start = f"{self.prefix}/" if self.prefix else ""
+        page = self._list_page(start, {"Delimiter": "/"})
+        keys = [found["Key"] for found in page.get("Contents", ())]
+        keys += [found["Prefix"] for found in page.get("CommonPrefixes", ())]
+        return sorted(key.removeprefix(start) for key in keys if key != start)
+
     def delete(self, name: str) -> None:
         key = self._key(name)
         self._ask(lambda client: client.call_s3("delete_object", Bucket=self.bucket, Key=key), name)

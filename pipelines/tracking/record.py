@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+from pydantic import BaseModel, ConfigDict
 
 from eval.scores import ScoreTable
 from eval.statistics import Interval
@@ -16,12 +16,18 @@ from operators.validation import validate
 from pipelines.cells import Cell, varied
 from pipelines.committed import current_scores
 from pipelines.identity import fingerprint
-from pipelines.layout import SweepFolder
+from pipelines.layout import SweepFolder, read_record
 from pipelines.plan import read_plan
 from pipelines.references import measurement_means
 from pipelines.spec import SweepSpec
 
 _NAME = "tracking.json"
+
+
+class _FolderId(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    id: str
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,8 @@ class Record:
         What is part of every cell's id is part of it: with another prior no cell is the same, and nor is the sweep.
         """
         self.folder.store.create_new(_NAME, json.dumps({"id": uuid.uuid4().hex}).encode())
-        folder_id = json.loads(self.folder.store.read_bytes(_NAME))["id"]
-        return fingerprint("sweep", folder_id, self.spec.name, self.shared())
+        folder_id = read_record(self.folder.store, _NAME, _FolderId)
+        return fingerprint("sweep", folder_id.id, self.spec.name, self.shared())
 
     def shared(self) -> dict[str, str]:
         """What all cells, now and after any extension, have in common."""
@@ -116,15 +122,12 @@ class Record:
 
     def devices(self) -> list[str]:
         """Names of the devices that solved, without the machines they are in."""
-        folder, wanted = self.folder, pc.field("device").is_valid()
+        folder = self.folder
         names = folder.store.read_table(folder.plan_name(self.summary["plan"]), columns=["shard"])["shard"]
         shards = sorted(set(pc.unique(names).to_pylist()) & folder.solved_shards())
-        if not shards:
-            return []
-        paths = [folder.store.path(folder.solved_name(shard)) for shard in shards]
-        solved = ds.dataset(paths, filesystem=folder.store.filesystem, format="parquet")
-        found = pc.unique(solved.to_table(columns=["device"], filter=wanted)["device"]).to_pylist()
-        return sorted({device.rpartition(" ")[0] or device for device in found})
+        solved = folder.read_many(shards, lambda shard: folder.read_solved(shard, ["device"]))
+        devices = {name for _, table in solved for name in pc.unique(table["device"]).to_pylist() if name is not None}
+        return sorted({device.rpartition(" ")[0] or device for device in devices})
 
 
 def _worded(name: str, value: object) -> str:

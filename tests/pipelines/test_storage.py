@@ -211,3 +211,29 @@ def test_retry_seconds_are_checked(monkeypatch, value):
     monkeypatch.setenv("G2D2_STORE_RETRY_SECONDS", value)
     with pytest.raises(InputError, match=f"G2D2_STORE_RETRY_SECONDS is '{value}'"):
         retry_seconds()
+
+
+def test_what_lies_directly_in_a_store(store):
+    assert store.top() == []
+    for name in ("b/2", "b/10/1", "b.c", "a"):
+        store.write_bytes(name, b"")
+    assert store.top() == ["a", "b.c", "b/"]
+    assert store.child("b").top() == ["10/", "2"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="Linux counts what a process reads")
+@pytest.mark.parametrize("read", ["read_table", "read_columns"])
+def test_only_the_columns_asked_for_are_read_from_a_disk(read, tmp_path):
+    store, rows = open_store(tmp_path), 64
+    pictures = [os.urandom(100_000) for _ in range(rows)]
+    store.write_table("t.parquet", pa.table({"item": range(rows), "image": pictures, "error": [None] * rows}))
+    before = _characters_read()
+    table = getattr(store, read)("t.parquet", columns=["item", "error"])
+    assert _characters_read() - before < 1_000_000
+    assert table["item"].to_pylist() == [*range(rows)]
+    assert store.read_table("t.parquet")["image"].to_pylist() == pictures
+
+
+def _characters_read():
+    with open("/proc/self/io") as file:
+        return int(file.readline().removeprefix("rchar: "))

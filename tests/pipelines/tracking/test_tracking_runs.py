@@ -16,6 +16,7 @@ from pipelines.features import DISTANCES
 from pipelines.layout import SweepFolder
 from pipelines.tracking import TrackingError, track_folder
 from pipelines.tracking.runs import Runs
+from tests.pipelines.sweep_cases import run
 
 
 def runs_of(sweep, tracked):
@@ -280,3 +281,13 @@ def test_a_damaged_database_is_told_in_one_sentence(sweep):
     Path(sweep.url, "mlflow.db").write_bytes(b"this is no database" * 100)
     with pytest.raises(TrackingError, match=f"the results are complete in {sweep.url}, and `g2d2 track {sweep.url}`"):
         track_folder(sweep.url)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"id": 3}', "{"])
+def test_a_damaged_id_of_the_folder_is_named(content, sweep, capsys):
+    file = Path(sweep.url, "tracking.json")
+    file.write_text(content)
+    assert run("track", sweep.url) == 2
+    error = capsys.readouterr().err
+    assert f"{file}: it is damaged" in error
+    assert error.count("\n") == 1
