@@ -13,6 +13,8 @@ from operators.validation import validate
 
 OptimizerName = Literal["radam", "adam"]
 BetaDenominator = Literal["K", "K+1"]
+Precision = Literal["float32", "float16", "bfloat16", "float64"]
+"""Of the networks behind a prior, by torch's names."""
 Process = Literal["star", "markov"]
 Relaxation = Literal["gumbel", "gumbel-st", "expectation", "quantized-expectation"]
 Remasking = Literal["independent", "exact-count", "posterior-confidence"]

@@ -1,5 +1,6 @@
 """Scores that are committed for a plan's items, shard by shard or as the one table that was collected from them."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -73,3 +74,8 @@ def planned_items(folder: SweepFolder, plan: Plan) -> pa.Array:
     """Ids in the plan's order."""
     column = folder.store.read_table(folder.plan_name(plan.id), columns=["item"])["item"]
     return column.combine_chunks()
+
+
+def failures(table: pa.Table) -> Counter[str]:
+    """Sentences of failed rows, and how many rows each has."""
+    return Counter(error for error in table["error"].to_pylist() if error is not None)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from eval.distribution import distribution_names
 from eval.metrics import metric_names
-from g2d2.settings import EXPERIMENTS, G2D2Settings
+from g2d2.settings import EXPERIMENTS, G2D2Settings, Precision
 from operators import InputError
 from operators.validation import validate
 from pipelines.grid import Grid
@@ -112,7 +112,7 @@ class Resources(_Model):
     batch_timeout: float | Literal["auto"] | None = "auto"
     """Seconds after which a batch counts as hung: its worker is ended and its rows are tried once more, each alone.
     `auto` allows 20 times what such work has taken on the device, and at least 900; null waits for ever."""
-    dtype: Literal["float32", "float16", "bfloat16", "float64"] = "float32"
+    dtype: Precision = "float32"
     """Precision of the networks. Part of the result's identity."""
     compile: bool = False
     """Compile the networks. Where it is true, part of the result's identity: it rounds otherwise."""

@@ -4,10 +4,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipelines.committed import score_tables
+from pipelines.committed import failures, score_tables
 from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
-from pipelines.summary import failures
 
 
 @dataclass(frozen=True)

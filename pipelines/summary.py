@@ -1,6 +1,5 @@
 """The tables a sweep ends with on a terminal: every cell with intervals, and star against Markov."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
@@ -68,11 +67,6 @@ def process_table(scores: ScoreTable, metrics: Sequence[str], grid: Sequence[str
     header = [*shown, "metric", "star - Markov [95 %]", "p (Holm)", ""]
     words = [*range(len(shown) + 1), len(header) - 1]
     return "\n".join([aligned([header, *rows], words), _corrected(found)])
-
-
-def failures(table: pa.Table) -> Counter[str]:
-    """Sentences of failed rows, and how many rows each has."""
-    return Counter(error for error in table["error"].to_pylist() if error is not None)
 
 
 def aligned(rows: Sequence[Sequence[str]], words: Collection[int]) -> str:

@@ -23,7 +23,6 @@ from pipelines.plan import Plan, Shard, make_plan, read_plan
 from pipelines.progress import progress
 from pipelines.references import collected_references, judged, score_measurements
 from pipelines.scoring import COSTS, ShardScorer, scoring_id
-from pipelines.solving import SolverConfig
 from pipelines.spec import SweepSpec
 from pipelines.tracking.environment import environment
 
@@ -120,6 +119,7 @@ def _work(
     spec: SweepSpec, plan: str, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
 ) -> None:
     connect()
+    from pipelines.solving import SolverConfig  # imports the model libraries
     from pipelines.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
 
     run, folder, stages = uuid.uuid4().hex, SweepFolder(spec.output), []

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from operators import InputError
 from pipelines.paper import Experiment, PaperTable, build_table, find_experiments, to_latex, to_markdown, to_record
-from pipelines.paper.drawing import draw_figures
 from pipelines.paper.running import HOME, moved, prepare_minis, run_specs
 from pipelines.storage import open_store
 
@@ -28,6 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run or resume the sweeps of each experiment, write and print its table, draw its figures. 1 where rows failed."""
+    from pipelines.paper.drawing import draw_figures  # with Matplotlib
+
     experiments = [moved(one, args.out.rstrip("/")) for one in find_experiments(args.folder, args.only)]
     if args.list:
         return _list(experiments, args.json)

@@ -8,7 +8,6 @@ from eval.report import Report, render_page
 from pipelines.images import write_bytes
 from pipelines.layout import SweepFolder
 from pipelines.reporting import PAGE, read_report
-from pipelines.reporting.files import write_figures, write_tables
 
 EXAMPLE = "g2d2 report out/demo/sweep --figures figures/ --tables tables/"
 
@@ -26,6 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 complete, 1 rows failed, 2 not complete; the page is written in any case."""
+    from pipelines.reporting.files import write_figures, write_tables  # with Matplotlib
+
     folder = SweepFolder(args.sweep)
     report = read_report(folder, args.cells)
     files = [_write_page(folder, report, args.out)]

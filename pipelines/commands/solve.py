@@ -7,18 +7,17 @@ import math
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from pydantic import BaseModel
 from torch import Tensor
 
-from g2d2.priors import Prior, load_prior
-from g2d2.priors.loading import DTYPES
+from g2d2.priors.base import Prior
 from g2d2.priors.locating import locate_prior
 from g2d2.priors.tuned import tuned_settings
-from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, solver_settings
+from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, Precision, solver_settings
 from g2d2.solver import Reconstruction, solve
 from g2d2.version import SOLVER_VERSION
 from operators import InputError, Operator, check_measurement, measure, operator_settings, stack_operators
@@ -65,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch", type=int, default=8, help="pictures solved together (default: 8)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
-    parser.add_argument("--dtype", default="float32", choices=DTYPES, help="precision of the networks")
+    parser.add_argument("--dtype", default="float32", choices=get_args(Precision), help="precision of the networks")
     parser.add_argument(
         "--record", nargs="+", type=int, default=[], metavar="T", help="steps t whose prior sample is kept"
     )
@@ -88,6 +87,8 @@ class Item:
 
 def run(args: argparse.Namespace) -> int:
     """Restores in batches; a finished picture is never solved twice, so an interrupted run goes on where it was."""
+    from g2d2.priors import load_prior  # with the model libraries, which the options do without
+
     if args.batch < 1:
         raise InputError(f"batch: {args.batch} must be at least 1.")
     stems = unique_stems(args.images)

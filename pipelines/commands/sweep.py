@@ -6,8 +6,9 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
+from pipelines.committed import failures
 from pipelines.spec import SweepSpec, load_spec
-from pipelines.summary import cell_table, failures, process_table
+from pipelines.summary import cell_table, process_table
 from pipelines.sweep import SweepResult, counts_record, run_sweep
 from pipelines.terminal import command, results_alone
 from pipelines.tracking import Tracked, track

@@ -9,7 +9,6 @@ from g2d2.trace import peak_bytes
 from pipelines.devices import connect, place
 from pipelines.nightly.records import Reading
 from pipelines.patience import tell
-from pipelines.solving import device_name
 from pipelines.spec import Resources
 
 _REPEATS = 7
@@ -30,6 +29,8 @@ def calibrate(resources: Resources) -> list[Reading]:
 
 def read_device(device: torch.device) -> Reading:
     """The median time of convolutions and products with gradients, and the peak memory that goes with it."""
+    from pipelines.solving import device_name  # with the model libraries
+
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     generator = torch.Generator(device).manual_seed(0)

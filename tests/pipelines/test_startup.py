@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.spec import load_spec
+from tests.pipelines.nightly.hand_solved import HandSolved
+from tests.pipelines.sweep_cases import specification, write_spec
+
 ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "ray", "mlflow", "diffusers", "transformers", "matplotlib", "scipy", "pandas"}
 CODE = """
@@ -35,6 +39,21 @@ def loaded(*words):
 
 def test_the_list_of_commands_needs_no_library():
     assert not loaded("--help") & (HEAVY | {"pydantic", "pyarrow", "numpy", "yaml"})
+
+
+def test_the_status_of_a_sweep_is_read_with_arrow_alone(small_manifest, tiny_prior, tmp_path):
+    spec = write_spec(tmp_path / "spec.yaml", specification(small_manifest, tiny_prior, tmp_path / "out"))
+    HandSolved(failed={("star", 0)})(load_spec(spec))
+    for words in (("status", tmp_path / "out"), ("status", spec), ("status", tmp_path / "nothing")):
+        modules = loaded(*words)
+        assert "pyarrow" in modules
+        assert not modules & HEAVY
+
+
+def test_completion_asks_every_command_for_its_options_without_models():
+    modules = loaded("completion", "bash")
+    assert "shtab" in modules
+    assert not modules & {"ray", "mlflow", "diffusers", "transformers", "matplotlib"}
 
 
 @pytest.mark.parametrize("words", [("measure", "--help"), ("prior", "list")])
