@@ -13,7 +13,7 @@ from tests.pipelines.nightly.hand_solved import HandSolved
 from tests.pipelines.sweep_cases import specification, write_spec
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"torch", "ray", "mlflow", "diffusers", "transformers", "matplotlib", "scipy", "pandas"}
+HEAVY = {"torch", "ray", "mlflow", "diffusers", "transformers", "matplotlib", "scipy"}
 CODE = """
 import contextlib, json, sys
 from pipelines import cli
