@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from operators import InputError
-from operators.validation import did_you_mean
+from operators.validation import did_you_mean, shorten
 
 if TYPE_CHECKING:
     from g2d2.solver import Reconstruction
@@ -26,8 +26,16 @@ def load_solver(name: str) -> Solver:
     try:
         solver: Solver = getattr(import_module(place), function)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise InputError(
-            f"solver: {name!r}{did_you_mean(name, SOLVERS)} cannot be loaded ({' '.join(str(error).split())}); use "
-            f"{', '.join(SOLVERS)} or package.module:function."
-        ) from None
+        raise InputError(_refusal(name, " ".join(str(error).split()))) from None
+    except (Exception, SystemExit) as error:  # a module of the user's own may raise anything while it is imported
+        raise InputError(_refusal(name, f"{place} raised {type(error).__name__}: {shorten(str(error))}")) from error
+    if not callable(solver):
+        raise InputError(_refusal(name, f"it is {shorten(solver)}, not a function"))
     return solver
+
+
+def _refusal(name: str, reason: str) -> str:
+    return (
+        f"solver: {name!r}{did_you_mean(name, SOLVERS)} cannot be loaded ({reason}); use {', '.join(SOLVERS)} or "
+        "package.module:function."
+    )

@@ -1,8 +1,8 @@
 """What a plan will cost, from a few short steps on this machine's device."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
 
@@ -14,6 +14,7 @@ from operators.validation import validate
 from pipelines.cells import Cell
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, measurement, read_row
+from pipelines.manifest.reading import Place
 from pipelines.plan import Plan
 from pipelines.spec import SweepSpec
 
@@ -34,7 +35,7 @@ class Estimate:
     """Rows of the batch that was measured."""
 
 
-def estimate(spec: SweepSpec, plan: Plan, items_left: int) -> Estimate:
+def estimate(spec: SweepSpec, plan: Plan, items_left: int, solvable: Mapping[str, Place]) -> Estimate:
     """Time per step and per iteration from two short solves; every cell counts its own steps and iterations."""
     from g2d2.priors import load_prior  # with the model libraries, which counting does without
 
@@ -48,7 +49,7 @@ def estimate(spec: SweepSpec, plan: Plan, items_left: int) -> Estimate:
         compile_networks=resources.compile,
     )
     rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
-    (short, long), peak = _short_solves(spec, plan, prior, rows)
+    (short, long), peak = _short_solves(spec, plan.cells[0], solvable[plan.cells[0].task], prior, rows)
     per_iteration = max(0.0, long - short) / (_STEPS * (_ITERATIONS[1] - _ITERATIONS[0]))
     per_step = max(0.0, short / _STEPS - _ITERATIONS[0] * per_iteration)
     costs = [
@@ -59,15 +60,10 @@ def estimate(spec: SweepSpec, plan: Plan, items_left: int) -> Estimate:
     return Estimate(mean * items_left, mean, peak, device, rows)
 
 
-def _short_solves(spec: SweepSpec, plan: Plan, prior: Prior, rows: int) -> tuple[tuple[float, float], int]:
-    manifest, cell = Manifest.open(spec.manifest), plan.cells[0]
-    places = (
-        (row["shard"], row["row"])
-        for batch in manifest.index()
-        for row in batch.to_pylist()
-        if row["task"] == cell.task
-    )
-    measured = [read_row(manifest.fetch(list(islice(places, 1))), 0)] * rows
+def _short_solves(
+    spec: SweepSpec, cell: Cell, place: Place, prior: Prior, rows: int
+) -> tuple[tuple[float, float], int]:
+    measured = [read_row(Manifest.open(spec.manifest).fetch([place]), 0)] * rows
     operator = stack_operators([build_row_operator(row) for row in measured]).to(prior.device)
     y = torch.stack([measurement(row) for row in measured]).to(prior.device)
     prompts = [row["prompt"] for row in measured]

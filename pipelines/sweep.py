@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
-from g2d2.solvers import load_solver
 from g2d2.version import SOLVER_VERSION, __version__
 from pipelines.attempts import forget
 from pipelines.committed import collect_scores, failed_shards, planned_items
@@ -21,6 +20,7 @@ from pipelines.layout import SweepFolder
 from pipelines.patience import patience, tell
 from pipelines.plan import Plan, Shard, make_plan, read_plan
 from pipelines.progress import progress
+from pipelines.readiness import check_scoring, check_work
 from pipelines.references import collected_references, judged, score_measurements
 from pipelines.scoring import COSTS, ShardScorer, scoring_id
 from pipelines.spec import SweepSpec
@@ -63,17 +63,18 @@ class SweepResult:
 
 def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
-    load_solver(spec.solver.method)  # refused here rather than by every device
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder, retry_failed)
     scoring = scoring_id(spec.metrics, spec.distribution)
     solved, scored = folder.solved_shards(), folder.scored_shards(scoring)
-    _tell_of_kept(spec, folder, bool(solved))
-    folder.write_summary(_summary(spec, plan, scoring))
     if retry_failed:
         scored -= failed_shards(folder, plan, scoring)  # what failed in solving has left its shard for a new one
     to_solve = [shard for shard in plan.shards if shard.name not in solved]
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
+    for warning in check_work(spec, plan.cells, bool(to_solve), bool(to_score)):
+        tell(f"warning: {warning}")
+    _tell_of_kept(spec, folder, bool(solved))
+    folder.write_summary(_summary(spec, plan, scoring))
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if to_solve or to_score:
         folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
@@ -90,6 +91,8 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     todo = [shard for shard in plan.shards if shard.name in unscored]
     scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
     if todo:
+        for warning in check_scoring(spec):
+            tell(f"warning: {warning}")
         folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
         connect()
         from pipelines.streaming import score_only

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from eval.distribution.extractors import FeatureExtractor, extract_features
     from eval.distribution.metric import Distribution
     from eval.distribution.moments import Moments
-    from eval.distribution.networks import load_extractor
+    from eval.distribution.networks import absent_network, load_extractor
     from eval.distribution.registry import (
         build_distribution,
         distribution_names,
@@ -28,6 +28,7 @@ __all__ = [
     "FeatureExtractor",
     "Moments",
     "Unavailable",
+    "absent_network",
     "build_distribution",
     "distribution_names",
     "distribution_network",
@@ -47,6 +48,7 @@ __getattr__ = on_first_use(
         "FeatureExtractor": "extractors",
         "Moments": "moments",
         "Unavailable": "results",
+        "absent_network": "networks",
         "build_distribution": "registry",
         "distribution_names": "registry",
         "distribution_network": "registry",

@@ -7,9 +7,10 @@ from threading import Lock
 import torch
 
 from eval.distribution.extractors import FeatureExtractor
-from eval.distribution.inception import load_inception
+from eval.distribution.inception import find_inception, load_inception
 from eval.distribution.results import Unavailable
 from eval.distribution.vgg16 import load_vgg16
+from eval.weights import downloads_allowed, find_weights
 from operators.errors import InputError
 from operators.validation import shorten
 
@@ -39,3 +40,17 @@ def load_extractor(
                 return extractor
             _loaded[key] = extractor
         return _loaded[key]
+
+
+def absent_network(name: str) -> str | None:
+    """Why a network's weights are not on this machine; None where they are, or may be fetched. Nothing is loaded."""
+    if downloads_allowed():
+        return None
+    if name == "inception":
+        place = find_inception()
+        return place.reason if isinstance(place, Unavailable) else None
+    try:
+        find_weights("vgg16")
+    except InputError as error:
+        return str(error)
+    return None

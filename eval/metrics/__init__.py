@@ -9,6 +9,7 @@ from operators.on_first_use import on_first_use
 
 if TYPE_CHECKING:
     from eval.metrics.base import Metric, MetricSettings, Scored, row_problems
+    from eval.metrics.needs import check_metric
     from eval.metrics.registry import (
         MetricInfo,
         build_metric,
@@ -25,6 +26,7 @@ __all__ = [
     "MetricSettings",
     "Scored",
     "build_metric",
+    "check_metric",
     "metric_info",
     "metric_names",
     "metric_settings",
@@ -41,6 +43,7 @@ __getattr__ = on_first_use(
         "MetricSettings": "base",
         "Scored": "base",
         "build_metric": "registry",
+        "check_metric": "needs",
         "metric_info": "registry",
         "metric_names": "registry",
         "metric_settings": "registry",

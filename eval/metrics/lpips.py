@@ -41,13 +41,13 @@ class Lpips(RowMetric):
 
     def __init__(self, info: MetricInfo, settings: LpipsSettings, device: torch.device, net: Net) -> None:
         super().__init__(info.name, info.direction, info.unit, device)
-        self.net = net
+        self.least_side = info.least_side
         self.model = lpips_network(net, settings.weights_dir, settings.allow_download).to(device)
         self.truths = TruthFeatures(self._features, settings.cache_mb * 2**20)
 
     def rows(self, truth: Tensor, images: Tensor, scored: Scored) -> Tensor:
         channels, height, width = truth.shape[1:]
-        least = _LEAST_SIDE[self.net]
+        least = self.least_side
         if min(height, width) < least:
             raise InputError(f"{self.name}: images are {width}x{height}: they must be at least {least}x{least}.")
         if channels not in (1, 3):
@@ -97,7 +97,7 @@ def lpips_network(net: Net, weights_dir: str | None = None, allow_download: bool
 
 
 def _register(net: Net, summary: str) -> None:
-    info = MetricInfo(f"lpips_{net}", "lower", "", summary)
+    info = MetricInfo(f"lpips_{net}", "lower", "", summary, _LEAST_SIDE[net], _BACKBONES[net])
     register_metric(info, LpipsSettings, lambda info, settings, device: Lpips(info, settings, device, net))
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import torch
 
     from eval.metrics.base import Metric, MetricSettings
+    from eval.weights import Backbone
 
 Settings = TypeVar("Settings", bound="MetricSettings")
 Direction = Literal["higher", "lower", "none"]
@@ -26,6 +27,10 @@ class MetricInfo:
     direction: Direction
     unit: str
     summary: str
+    least_side: int = 1
+    """Pixels that an image must have along each axis."""
+    backbone: "Backbone | None" = None
+    """The network whose weights must be on the machine that scores."""
 
 
 @dataclass(frozen=True)

@@ -64,4 +64,6 @@ class Ssim(RowMetric):
         return matrix
 
 
-register_metric(MetricInfo("ssim", "higher", "", "structural similarity, 11x11 Gaussian window"), SsimSettings, Ssim)
+register_metric(
+    MetricInfo("ssim", "higher", "", "structural similarity, 11x11 Gaussian window", least_side=11), SsimSettings, Ssim
+)

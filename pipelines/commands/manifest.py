@@ -4,9 +4,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from g2d2.priors.limits import read_limits
+from g2d2.priors.locating import locate_prior
 from operators import TASKS, InputError, operator_names, operator_settings, validate
 from pipelines.actions import Action, add_actions
 from pipelines.images import write_png
@@ -15,6 +18,7 @@ from pipelines.manifest.reading import Place, read_row
 from pipelines.manifest.sheet import contact_sheet
 from pipelines.manifest.summary import Rejected
 from pipelines.options import add_background_option, parse_changes
+from pipelines.readiness import misfits
 
 EXAMPLE = "g2d2 manifest build cifar10-heldout manifests/cifar10 --task sr4-32 gaussian-deblur-32 --limit 100"
 
@@ -176,12 +180,17 @@ def _cut(text: str, longest: int = 40) -> str:
 
 def _configure_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="folder or s3:// URL of a manifest")
+    parser.add_argument(
+        "--prior", metavar="NAME", help="also tell which rows this prior (name, folder, hub id) cannot solve"
+    )
 
 
 def _check(args: argparse.Namespace) -> int:
     manifest = Manifest.open(args.url)
-    problems = 0
-    for problem in check_manifest(manifest):
+    lines, problems = check_manifest(manifest), 0
+    if args.prior is not None:
+        lines = chain(lines, misfits(manifest, read_limits(locate_prior(args.prior))))
+    for problem in lines:
         print(problem)
         problems += 1
     if problems:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pipelines.calibration import estimate, items_left
 from pipelines.cells import varied
 from pipelines.layout import SweepFolder
 from pipelines.plan import make_plan
+from pipelines.readiness import check_solving
 from pipelines.spec import load_spec
 
 EXAMPLE = "g2d2 plan examples/tour.yaml"
@@ -21,12 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the work items, runs none of them."""
+    """Writes the work items, runs none of them; refuses what could not be solved."""
     spec = load_spec(args.spec)
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder)
+    ready = check_solving(spec, plan.cells)
     left = items_left(folder, plan)
-    cost = None if args.no_calibration else estimate(spec, plan, left)
+    cost = None if args.no_calibration else estimate(spec, plan, left, ready.solvable)
     names = varied(plan.cells)
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
@@ -37,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         "done": plan.items - left,
         "shards": len(plan.shards),
         "varied": names,
+        "warnings": ready.warnings,
     }
     if cost is not None:
         facts |= {
@@ -54,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
             f"{_duration(cost.device_seconds)} of device time left, {cost.peak_bytes / 2**30:.1f} GiB at the peak"
         )
     print(f"work items: {facts['plan']}")
+    for warning in ready.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 

@@ -19,6 +19,7 @@ from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord
 from pipelines.nightly.spec import NightlySpec
 from pipelines.nightly.trend import Trend, trends
 from pipelines.plan import make_plan
+from pipelines.readiness import check_work
 from pipelines.spec import SweepSpec
 from pipelines.sweep import SweepResult, run_sweep
 from pipelines.tracking.server import destination
@@ -79,8 +80,8 @@ def run_night(spec: NightlySpec, chosen: Chosen, *, retry_failed: bool = False) 
     history, baseline = folder.nights(), _present_baseline(folder)
     accepted = None if baseline is None else folder.baseline_scores(baseline)
     earlier = next((record for record in history if record.night == night), None)
-    _begin(folder, chosen)
     started, left = earlier.started if earlier else _now(), _left(sweep, retry_failed)
+    _begin(folder, chosen)
     result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
     record = _record(spec, sweep, night, started, result, readings)
     if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
@@ -128,9 +129,12 @@ def _with_outcome(record: NightRecord, baseline: BaselineRecord | None, gate: Ga
 
 
 def _left(sweep: SweepSpec, retry_failed: bool) -> int:
-    """Work items that the sweep is about to solve."""
+    """Work items that the sweep is about to solve; what could not be solved is refused before devices are timed."""
     folder = SweepFolder(sweep.output)
-    return items_left(folder, make_plan(sweep, folder, retry_failed))
+    plan = make_plan(sweep, folder, retry_failed)
+    left = items_left(folder, plan)
+    check_work(sweep, plan.cells, solving=left > 0, scoring=False)  # the sweep itself tells the warnings
+    return left
 
 
 def _measured(

@@ -1,0 +1,206 @@
+"""What of a specification can never be done, found before any device is asked for.
+
+A cause that every row of a task shares refuses the work. Single rows that cannot be solved are warned of and become
+failed rows with their sentence: one bad row never costs another.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from eval.distribution import absent_network, distribution_network
+from eval.metrics import check_metric
+from g2d2.priors.limits import PriorLimits, read_limits
+from g2d2.priors.locating import locate_prior
+from g2d2.solvers import load_solver
+from operators import InputError
+from pipelines.cells import Cell
+from pipelines.manifest import Manifest, build_row_operator
+from pipelines.manifest.reading import Place
+from pipelines.spec import Selection, SweepSpec
+
+_COLUMNS = ("id", "task", "operator", "operator_params", "image_shape", "y_shape", "prompt")
+"""All of a row that decides whether it can be solved, its pixels apart."""
+
+
+_MOST_OPERATORS = 1000
+"""Different ones that are built, a millisecond each. Where so many can be, others that cannot are single rows'."""
+
+
+class Kind(NamedTuple):
+    """Rows that can be solved or not for the same reason."""
+
+    task: str
+    operator: str
+    operator_params: str
+    image_shape: tuple[int, ...]
+    y_shape: tuple[int, ...]
+    prompt: str
+
+
+class Problem(NamedTuple):
+    """Why a row cannot be solved."""
+
+    field: str
+    reason: str
+
+
+@dataclass
+class Rows:
+    """Rows of one kind."""
+
+    first: str
+    place: Place
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What is known of work that can begin."""
+
+    warnings: list[str]
+    solvable: dict[str, Place] = field(default_factory=dict)
+    """By task, where the first row lies that nothing speaks against."""
+
+
+def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
+    """Refuse what no device could solve or score; warnings name single rows that will fail."""
+    load_solver(spec.solver.method)
+    limits = read_limits(locate_prior(spec.prior))
+    _check_steps(cells, limits)
+    warnings = check_scoring(spec, limits.image_shape)
+    kinds = _kinds(Manifest.open(spec.manifest), spec.select, {cell.task for cell in cells})
+    prompted = {cell.task for cell in cells if cell.settings["guidance"] != 0}
+    problems = _problems(kinds, limits, prompted)
+    solvable: dict[str, Place] = {}
+    for task in dict.fromkeys(kind.task for kind in kinds):
+        own = {kind: rows for kind, rows in kinds.items() if kind.task == task}
+        good = [rows.place for kind, rows in own.items() if kind not in problems]
+        bad = [(problems[kind], rows) for kind, rows in own.items() if kind in problems]
+        if not good:
+            raise InputError(_refusal(task, bad))
+        solvable[task] = min(good)
+        warnings += _row_warnings(spec, task, bad, sum(rows.count for rows in own.values()))
+    return Readiness(warnings, solvable)
+
+
+def check_work(spec: SweepSpec, cells: Sequence[Cell], solving: bool, scoring: bool) -> list[str]:
+    """The same for what a sweep has left to do; a sweep that is complete needs neither weights nor prior."""
+    if solving:
+        return check_solving(spec, cells).warnings
+    return check_scoring(spec) if scoring else []
+
+
+def check_scoring(spec: SweepSpec, image_shape: Sequence[int] | None = None) -> list[str]:
+    """Refuse metrics that cannot be measured here; a distance without its network is only warned of."""
+    for name in spec.metrics:
+        check_metric(name, image_shape)
+    reasons = {name: absent_network(distribution_network(name)) for name in spec.distribution}
+    return [f"distribution: {name} will have no value: {reason}" for name, reason in reasons.items() if reason]
+
+
+def misfits(manifest: Manifest, limits: PriorLimits) -> Iterator[str]:
+    """A line for every row whose images or prompt the prior cannot take, a prompt also where guidance 0 ignores it."""
+    for batch in manifest.index(_COLUMNS):
+        rows = batch.to_pylist()
+        kinds = {_kind(row): Rows(row["id"], (row["shard"], row["row"])) for row in rows}
+        problems = _problems(kinds, limits, {kind.task for kind in kinds})
+        for row in rows:
+            problem = problems.get(_kind(row))
+            if problem is not None and problem.field in ("image_shape", "prompt"):
+                yield f"{row['id']}: {problem.reason}."
+
+
+def _check_steps(cells: Sequence[Cell], limits: PriorLimits) -> None:
+    long = [cell.settings["steps"] for cell in cells if cell.settings["steps"] > limits.train_steps]
+    if long:
+        raise InputError(
+            f"steps: {long[0]} is more than the prior's {limits.train_steps} training steps, in {len(long)} of "
+            f"{len(cells)} cells; use 1 to {limits.train_steps}."
+        )
+
+
+def _kinds(manifest: Manifest, select: Selection, tasks: set[str]) -> dict[Kind, Rows]:
+    """The selected rows by kind, read by columns."""
+    seen, kinds = dict.fromkeys(tasks, 0), dict[Kind, Rows]()
+    last = None if select.limit is None else select.skip + select.limit
+    for batch in manifest.index(_COLUMNS):
+        for row in batch.to_pylist():
+            if row["task"] not in seen:
+                continue
+            number = seen[row["task"]]
+            seen[row["task"]] += 1
+            if select.skip <= number and (last is None or number < last):
+                rows = kinds.setdefault(_kind(row), Rows(row["id"], (row["shard"], row["row"])))
+                rows.count += 1
+    return kinds
+
+
+def _kind(row: dict[str, Any]) -> Kind:
+    shapes = (tuple(row["image_shape"]), tuple(row["y_shape"]))
+    return Kind(row["task"], row["operator"], row["operator_params"], *shapes, row["prompt"])
+
+
+def _problems(kinds: Iterable[Kind], limits: PriorLimits, prompted: set[str]) -> dict[Kind, Problem]:
+    """The first thing that speaks against each kind of row."""
+    too_long = limits.too_long({kind.prompt for kind in kinds if kind.task in prompted})
+    operators: dict[tuple[Any, ...], Problem | None] = {}
+    problems, built = {}, 0
+    for kind in kinds:
+        key = (kind.operator, kind.operator_params, kind.image_shape, kind.y_shape)
+        if key not in operators and built < _MOST_OPERATORS:
+            operators[key] = _misfit(kind, limits)
+            built += operators[key] is None
+        problem = operators.get(key)
+        if problem is None and kind.task in prompted and kind.prompt in too_long:
+            count = too_long[kind.prompt]
+            text = f"its prompt has {count} tokens and the prior's tokenizer allows {limits.prompt_tokens}"
+            problem = Problem("prompt", text)
+        if problem is not None:
+            problems[kind] = problem
+    return problems
+
+
+def _misfit(kind: Kind, limits: PriorLimits) -> Problem | None:
+    """What speaks against the shapes and the operator; nothing is built for images of another size."""
+    if kind.image_shape != limits.image_shape:
+        sizes = f"its images are {_size(kind.image_shape)} and the prior's {_size(limits.image_shape)}"
+        return Problem("image_shape", sizes)
+    try:
+        operator = build_row_operator(kind._asdict() | {"id": "operator"})
+    except InputError as error:
+        return Problem(
+            "operator", f"its operator cannot be made here ({str(error).removeprefix('operator: ').rstrip('.')})"
+        )
+    if operator.measurement_shape != kind.y_shape:
+        made = _size(operator.measurement_shape)
+        return Problem("y_shape", f"its measurement is {_size(kind.y_shape)} and {kind.operator} makes {made}")
+    return None
+
+
+def _size(shape: Sequence[int]) -> str:
+    if len(shape) != 3:
+        return "of shape " + "x".join(map(str, shape))
+    channels, height, width = shape
+    return f"{width}x{height} with {channels} channel{'s' if channels != 1 else ''}"
+
+
+def _refusal(task: str, bad: list[tuple[Problem, Rows]]) -> str:
+    problem, rows = min(bad, key=lambda one: one[1].place)
+    count = sum(rows.count for _, rows in bad)
+    return (
+        f"{problem.field}: all {count} measurements of task {task!r} would fail, {rows.first} the first: "
+        f"{problem.reason}; build the manifest for this prior, or leave the task out with select.tasks."
+    )
+
+
+def _row_warnings(spec: SweepSpec, task: str, bad: list[tuple[Problem, Rows]], total: int) -> Iterator[str]:
+    for name in dict.fromkeys(problem.field for problem, _ in bad):
+        same = [(problem, rows) for problem, rows in bad if problem.field == name]
+        problem, rows = min(same, key=lambda one: one[1].place)
+        count = sum(rows.count for _, rows in same)
+        yield (
+            f"{name}: {count} of {total} measurements of task {task!r} will fail, {rows.first} the first: "
+            f"{problem.reason}; "
+            f"`g2d2 manifest check {spec.manifest} --prior {spec.prior}` names every one."
+        )
