@@ -11,6 +11,7 @@ from pipelines.spec import load_spec
 from pipelines.status import Status, read_status
 from pipelines.storage import open_store
 
+_SHOWN_NIGHTS = 5
 EXAMPLE = "g2d2 status out/demo/sweep"
 
 
@@ -27,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         status = read_status(SweepFolder(output))
     except InputError:
+        _refuse_nights(output)
         if job is None:
             raise
         status = None  # the job has not planned yet, or only the cluster can see its output
@@ -42,6 +44,19 @@ def run(args: argparse.Namespace) -> int:
 def _output(given: str) -> str:
     is_spec = given.endswith((".yaml", ".yml")) and Path(given).is_file()
     return load_spec(given).output if is_spec else given
+
+
+def _refuse_nights(output: str) -> None:
+    """A nightly evaluation's output holds sweeps, and is none."""
+    store = open_store(output)
+    if store.exists("sweep.json"):
+        return
+    nights = [name.split("/")[1] for name in store.list("nights/") if name.endswith("/sweep.json")]
+    if nights:
+        raise InputError(
+            f"sweep {output}: it holds the nights {', '.join(nights[-_SHOWN_NIGHTS:])}; ask for one, as "
+            f"`g2d2 status {store.url(f'nights/{nights[-1]}')}`; `g2d2 nightly history SPEC` lists all."
+        )
 
 
 def _job(output: str, address: str) -> dict[str, Any] | None:

@@ -91,3 +91,14 @@ def test_history_for_people_and_programs(path, tmp_path, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert [entry["night"] for entry in facts["nights"]] == ["a"]
     assert facts["baselines"][0]["reason"] == "first"
+
+
+def test_status_of_an_evaluation_names_its_nights(quick, tmp_path, capsys):
+    _, one = quick
+    one("a")
+    one("b")
+    assert run("status", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    night_folder = tmp_path / "out" / "nights" / "b"
+    assert f"it holds the nights a, b; ask for one, as `g2d2 status {night_folder}`" in said
+    assert run("status", night_folder) == 0
