@@ -66,6 +66,8 @@ def pair_pictures(truth: Path, reconstruction: Path) -> Pairing:
 def _is_picture(path: Path) -> bool:
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder.")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: it is a pipe or device and must be a file or folder.")
     return path.is_file() and path.suffix.lower() != ".parquet"
 
 

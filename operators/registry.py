@@ -21,6 +21,10 @@ _HOMES = {
     "super_resolution": "operators.super_resolution",
 }
 """Our own operators with the module that registers each: their names are known before torch is loaded."""
+
+LARGEST_SIDE = 2**14
+"""Operators hold matrices as large as the square of a side; beyond this one row would take a machine's memory."""
+
 _REGISTRY: "dict[str, type[Operator]]" = {}
 
 
@@ -92,4 +96,6 @@ def _check_shape(image_shape: Sequence[int]) -> "Shape":
     shape = tuple(image_shape)
     if len(shape) != 3 or not all(isinstance(size, int) and size > 0 for size in shape):
         raise InputError(f"image_shape is {shorten(image_shape)}: it must be three positive integers (C, H, W).")
+    if max(shape) > LARGEST_SIDE:
+        raise InputError(f"image_shape is {shorten(shape)}: no side may be above {LARGEST_SIDE}.")
     return shape

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from pipelines.cells import Cell
 from pipelines.layout import SweepFolder
-from pipelines.manifest import Manifest
+from pipelines.manifest import Manifest, content_digest, read_row
 
 
 class Attach:
@@ -27,6 +27,7 @@ class Attach:
         items = read_items(self.output, self.plan, ref["first"], ref["count"])
         places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
         measured = _manifest(self.manifest, self.run).fetch_measured(places, items["measurement_digest"].to_pylist())
+        items = items.append_column("content_digest", pa.array(_content_digests(measured), pa.string()))
         for name in measured.column_names:
             if name not in (*items.column_names, "truth"):
                 items = items.append_column(name, measured[name])
@@ -34,6 +35,15 @@ class Attach:
         settings = [json.dumps(cells[index].settings) for index in items["cell_index"].to_pylist()]
         items = items.append_column("settings", pa.array(settings))
         return pa.table({"shard": [ref["shard"]], "items": pa.array([to_stream(items)], pa.large_binary())})
+
+
+def _content_digests(measured: pa.Table) -> list[str]:
+    """What each row's content comes to; the cells of a measurement are neighbours, so each is hashed once."""
+    known: dict[str, str] = {}
+    for index, digest in enumerate(measured["digest"].to_pylist()):
+        if digest not in known:
+            known[digest] = content_digest(read_row(measured, index))
+    return [known[digest] for digest in measured["digest"].to_pylist()]
 
 
 def to_stream(table: pa.Table) -> bytes:

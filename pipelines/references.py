@@ -19,7 +19,15 @@ from operators import InputError, stack_operators
 from pipelines.devices import connect
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder
-from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
+from pipelines.manifest import (
+    Manifest,
+    build_row_operator,
+    check_content,
+    content_digest,
+    decode_truth,
+    measurement,
+    read_row,
+)
 from pipelines.patience import tell
 from pipelines.plan import Plan
 from pipelines.progress import progress
@@ -123,6 +131,7 @@ class ReferenceScorer:
         for index, row in enumerate(rows):
             stored = read_row(table, index)
             try:
+                check_content(stored, content_digest(stored), row["digest"])
                 parts = decode_truth(stored), measurement(stored), build_row_operator(stored), stored
             except InputError:
                 continue

@@ -19,7 +19,15 @@ from pipelines.features import write_features
 from pipelines.identity import fingerprint
 from pipelines.images import decode_stored
 from pipelines.layout import SweepFolder
-from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
+from pipelines.manifest import (
+    Manifest,
+    build_row_operator,
+    check_content,
+    content_digest,
+    decode_truth,
+    measurement,
+    read_row,
+)
 
 SCORING_VERSION = 2
 """Raised when a score's value changes for the same images, or a table's columns do."""
@@ -88,6 +96,7 @@ class ShardScorer:
         for index, record in enumerate(solved):
             measured = read_row(table, index)
             try:
+                check_content(measured, content_digest(measured), record["measurement_digest"])
                 rows.append(
                     _Row(record, measured, decode_truth(measured), measurement(measured), build_row_operator(measured))
                 )

@@ -26,7 +26,7 @@ from operators.validation import validate
 from pipelines.attempts import DEATHS, HANGS, Attempts, Worker
 from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
-from pipelines.manifest import build_row_operator, measurement
+from pipelines.manifest import build_row_operator, check_content, measurement
 from pipelines.plan import ITEM_SCHEMA
 from pipelines.provenance import provenance
 from pipelines.spec import Kept, Resources
@@ -145,6 +145,7 @@ class ShardSolver:
 
     def _prepare(self, position: int, item: dict[str, Any]) -> Row:
         """Check a row by itself: a bad one must not reach its neighbours' batch."""
+        check_content(item, item["content_digest"], item["measurement_digest"])
         operator, y = build_row_operator(item), measurement(item)
         if operator.image_shape != self.prior.image_shape:
             raise InputError(

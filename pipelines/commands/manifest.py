@@ -121,12 +121,21 @@ def _show(args: argparse.Namespace) -> int:
     else:
         _print_summary(manifest)
         _print_table(shown)
-    if args.sheet:
-        table = manifest.fetch(places)
-        args.sheet.parent.mkdir(parents=True, exist_ok=True)
-        write_png(contact_sheet([read_row(table, row) for row in range(table.num_rows)]), args.sheet)
-        print(args.sheet, file=sys.stderr)
-    return 0
+    return _draw(manifest, places, args.sheet) if args.sheet else 0
+
+
+def _draw(manifest: Manifest, places: list[Place], path: Path) -> int:
+    """Write a contact sheet; exit code 1 if some of it could not be shown."""
+    if not places:
+        raise InputError(f"sheet: manifest {manifest.url} has no rows to show.")
+    table, problems = manifest.fetch(places), list[InputError]()
+    sheet = contact_sheet([read_row(table, row) for row in range(table.num_rows)], problems)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_png(sheet, path)
+    print(path, file=sys.stderr)
+    for problem in problems:
+        print(f"not shown: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def _first_rows(manifest: Manifest, count: int) -> tuple[list[dict[str, Any]], list[Place]]:

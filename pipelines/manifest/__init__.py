@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pipelines.manifest.checking import check_manifest
     from pipelines.manifest.reading import Manifest, read_row
     from pipelines.manifest.rows import build_row_operator, decode_truth, measurement
-    from pipelines.manifest.schema import FORMAT_VERSION, SCHEMA
+    from pipelines.manifest.schema import FORMAT_VERSION, SCHEMA, check_content, content_digest
     from pipelines.manifest.settings import BuildSettings
 
 __all__ = [
@@ -24,7 +24,9 @@ __all__ = [
     "NothingBuiltError",
     "build_manifest",
     "build_row_operator",
+    "check_content",
     "check_manifest",
+    "content_digest",
     "decode_truth",
     "measurement",
     "read_row",
@@ -41,7 +43,9 @@ __getattr__ = on_first_use(
         "SCHEMA": "schema",
         "build_manifest": "building",
         "build_row_operator": "rows",
+        "check_content": "schema",
         "check_manifest": "checking",
+        "content_digest": "schema",
         "decode_truth": "rows",
         "measurement": "rows",
         "read_row": "reading",

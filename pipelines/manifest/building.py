@@ -12,13 +12,16 @@ from operators import InputError
 from pipelines.manifest.measuring import Measurer
 from pipelines.manifest.picture import Picture
 from pipelines.manifest.prompts import prompt_rule
-from pipelines.manifest.schema import manifest_digest, to_batch
+from pipelines.manifest.reading import Manifest
+from pipelines.manifest.schema import SCHEMA, manifest_digest, to_batch
 from pipelines.manifest.settings import BuildSettings
 from pipelines.manifest.sources import open_source
 from pipelines.manifest.summary import Rejected, Summary, read_summary
 from pipelines.manifest.writing import ShardWriter, check_place
 from pipelines.progress import Progress, progress
 from pipelines.storage import open_store
+
+_NAMES = pa.schema([SCHEMA.field(name) for name in ("id", "task", "digest", "label")])
 
 
 class NothingBuiltError(InputError):
@@ -58,21 +61,35 @@ def build_manifest(settings: BuildSettings, out: str, *, overwrite: bool = False
     with progress(count, "pictures") as bar:
         for rows in measurer.rows(_counted(_chosen(source.pictures, settings), bar)):
             batch = to_batch(rows)
-            names.append(_copied(batch.select(["id", "task", "digest"])))
+            names.append(_copied(batch.select(["id", "task", "digest", "label"])))
             if writer:
                 writer.add(batch)
     if not names:
         reason = f"first: {measurer.rejected[0].reason}" if measurer.rejected else "no source was chosen."
         raise NothingBuiltError(f"source: none of the {count} pictures could be used; {reason}", measurer.rejected)
-    summary = _summary(settings, pa.Table.from_batches(names), measurer)
-    if existing and existing.digest != summary.digest:
-        raise InputError(
-            f"out: {store.url()} holds another manifest (digest {existing.digest[:12]}, this one would be "
-            f"{summary.digest[:12]}); --overwrite replaces it."
-        )
+    table = pa.Table.from_batches(names, schema=_NAMES)
+    summary = _summary(settings, table, measurer)
+    if existing:
+        _check_same(Manifest(store, existing), summary, table)
     if writer:
         summary = writer.finish(summary)
     return Built(store.url(), existing or summary, count, existing is not None, measurer.rejected)
+
+
+def _check_same(existing: Manifest, summary: Summary, names: pa.Table) -> None:
+    """Raise an InputError where a build would give other rows, or the same with other labels."""
+    if existing.digest != summary.digest:
+        raise InputError(
+            f"out: {existing.url} holds another manifest (digest {existing.digest[:12]}, this one would be "
+            f"{summary.digest[:12]}); --overwrite replaces it."
+        )
+    stored = {row["id"]: row["label"] for batch in existing.index(["id", "label"]) for row in batch.to_pylist()}
+    for id, label in zip(names["id"].to_pylist(), names["label"].to_pylist(), strict=True):
+        if (before := stored.get(id)) != label:
+            raise InputError(
+                f"out: {existing.url} holds these measurements with other labels ({id} has {before!r} and would have "
+                f"{label!r}); --overwrite replaces them, and results stay as they are."
+            )
 
 
 def _chosen(pictures: Iterable[Picture], settings: BuildSettings) -> Iterator[Picture]:
@@ -91,7 +108,7 @@ def _counted(pictures: Iterator[Picture], bar: Progress) -> Iterator[Picture]:
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Without the parent's buffers, which hold the images."""
-    return pa.RecordBatch.from_pydict(batch.to_pydict())
+    return pa.RecordBatch.from_pydict(batch.to_pydict(), schema=_NAMES)
 
 
 def _summary(settings: BuildSettings, names: pa.Table, measurer: Measurer) -> Summary:

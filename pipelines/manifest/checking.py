@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from operators import InputError
 from pipelines.manifest.reading import Manifest, read_row
-from pipelines.manifest.rows import build_row_operator, decode_truth, measurement, stored_y
-from pipelines.manifest.schema import SCHEMA, id_problem, manifest_digest, row_digest, row_id
+from pipelines.manifest.rows import build_row_operator, decode_truth, measurement
+from pipelines.manifest.schema import SCHEMA, content_digest, id_problem, manifest_digest, row_id
 
 _ROWS_AT_ONCE = 16
 
@@ -50,7 +50,7 @@ def _row_problems(row: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
         yield f"as an id, {problem}."
     if row["id"] != row_id(row["task"], row["source"]):
         yield f"its id must be its task and source, {row_id(row['task'], row['source'])}."
-    if row["digest"] != row_digest({**row, "y": stored_y(row)}):
+    if row["digest"] != content_digest(row):
         yield "its digest does not fit its content, which was changed after it was built."
     if not 0 <= row["sigma"] < float("inf"):
         yield f"its sigma is {row['sigma']} and must be finite and at least 0."

@@ -44,7 +44,11 @@ def find_roles(settings: BuildSettings, columns: Sequence[str], image: str) -> t
     label = find("label_column", "label")
     usable = tuple(dict.fromkeys([*(name for name in columns if name != found), *(["label"] if label else [])]))
     text = tuple(name for name in prompt_columns(settings, usable) if name != "label")
-    return Roles(found, find("id_column", "id"), label, text), usable
+    roles = Roles(found, find("id_column", "id"), label, text)
+    twice = next((name for name in roles.columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"source: {columns.count(twice)} of its columns are called {twice!r}; rename all but one.")
+    return roles, usable
 
 
 def as_text(value: object) -> str | None:

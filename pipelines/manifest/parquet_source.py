@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from operators import InputError
 from pipelines.manifest.columns import Roles, as_text, find_roles
-from pipelines.manifest.picture import Picture, Source
+from pipelines.manifest.picture import Picture, Source, refuse
 from pipelines.manifest.schema import safe_id
 from pipelines.manifest.settings import BuildSettings
 from pipelines.storage import Store
@@ -35,16 +35,33 @@ def _parquet_pictures(
     for name in names:
         file = open_file(name)
         read_image = _image_reader(store, name, file.schema_arrow, roles)
+        texts = [column for column in roles.columns if column != roles.image]
         try:
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=roles.columns, use_threads=False):
-                for row in batch.to_pylist():
+                for index in range(batch.num_rows):
+                    row, broken = _text(batch, index, texts)
                     given = f"{number:08d}" if roles.id is None else as_text(row[roles.id])
                     known = given or f"row {number}"
-                    content = read_image(row[roles.image])
-                    yield Picture(safe_id(given or ""), known, roles.fields(row), partial(_content, content, known))
+                    if broken is None:
+                        read = partial(_content, read_image(batch[roles.image][index]), known)
+                    else:
+                        read = partial(refuse, f"image {known}: its column {broken!r} cannot be read as text in UTF-8.")
+                    yield Picture(safe_id(given or (known if broken else "")), known, roles.fields(row), read)
                     number += 1
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(store, name, error) from None
+
+
+def _text(batch: pa.RecordBatch, index: int, columns: Sequence[str]) -> tuple[dict[str, Any], str | None]:
+    """A row's values by column, and a column that cannot be read, whose value is None then."""
+    row: dict[str, Any] = {}
+    broken = None
+    for name in columns:
+        try:
+            row[name] = batch[name][index].as_py()
+        except (ValueError, OverflowError):  # not UTF-8, or a time beyond Python's
+            row[name], broken = None, name
+    return row, broken
 
 
 def _image_reader(store: Store, name: str, schema: pa.Schema, roles: Roles) -> Callable[[Any], bytes | None]:
@@ -53,9 +70,9 @@ def _image_reader(store: Store, name: str, schema: pa.Schema, roles: Roles) -> C
         raise InputError(f"source: {store.url(name)} has no column {missing[0]!r}, which other files have.")
     kind = schema.field(roles.image).type
     if _is_bytes(kind):
-        return lambda value: value
+        return lambda value: value.as_py()
     if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 and _is_bytes(kind.field("bytes").type):
-        return lambda value: value and value["bytes"]
+        return lambda value: value["bytes"].as_py() if value.is_valid else None
     raise InputError(
         f"image_column: {roles.image!r} of {store.url(name)} is {kind}; it must be binary, or a struct with `bytes`."
     )

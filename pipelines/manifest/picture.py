@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from operators import InputError
-from pipelines.images import MAX_FILE_BYTES
+from pipelines.images import MAX_FILE_BYTES, check_regular
 from pipelines.manifest.prompts import Fields
 from pipelines.storage import MissingObjectError, Store, StoreError
 from pipelines.storage.local import LocalStore
@@ -40,15 +41,28 @@ class Source:
     pictures: Iterable[Picture]
 
 
+def refuse(reason: str) -> bytes:
+    """Stands where a picture would be read, for one that cannot be."""
+    raise InputError(reason)
+
+
+def printable(text: str) -> str:
+    """A file's name whatever its bytes are; what is not UTF-8 becomes a question mark."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def read_file(store: Store, name: str) -> bytes:
     """A picture's file. On disk a file may be bad by itself; that a bucket is away is no picture's fault."""
+    known = printable(store.url(name))
     try:
         size = store.size(name)
         if size > MAX_FILE_BYTES:
-            raise InputError(f"image {store.url(name)}: its file has {size} bytes and may have {MAX_FILE_BYTES}.")
+            raise InputError(f"image {known}: its file has {size} bytes and may have {MAX_FILE_BYTES}.")
         return store.read_bytes(name)
     except MissingObjectError:
-        raise InputError(f"image {store.url(name)}: there is no such file.") from None
+        if isinstance(store, LocalStore):
+            check_regular(Path(store.url(name)), f"image {known}")
+        raise InputError(f"image {known}: there is no such file.") from None
     except StoreError as error:
         if isinstance(store, LocalStore):
             raise InputError(f"image {error}") from None

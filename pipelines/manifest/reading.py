@@ -86,6 +86,7 @@ class Manifest:
             raise InputError(f"columns: {unknown[0]!r} is not in a manifest, which has {', '.join(SCHEMA.names)}.")
         try:
             for batch in self._shard(shard).iter_batches(batch_size=rows, columns=[*columns]):
+                batch.validate(full=True)  # text that is not UTF-8 would only show where it is used
                 yield batch.select([*columns])
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(shard, error) from None
@@ -149,6 +150,7 @@ class Manifest:
         if table is None:
             try:
                 table = self._shard(shard).read_row_group(group, columns=SCHEMA.names, use_threads=False)
+                table.validate(full=True)
             except (pa.ArrowException, OSError) as error:
                 raise self._unreadable(shard, error) from None
         self._groups[(shard, group)] = table

@@ -2,70 +2,80 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from operators import InputError, Operator, build_operator, check_measurement
+from operators.validation import shorten
 from pipelines.images import decode_stored
+from pipelines.manifest.schema import stored_y
 
 
 def decode_truth(row: Mapping[str, Any]) -> Tensor:
     """The ground truth, (C, H, W) in [-1, 1]."""
     if row["truth"] is None:
         raise InputError(f"{_name(row)}: it holds no ground truth; metrics that need one cannot be computed.")
-    shape = [int(side) for side in row["image_shape"]]
+    shape = _shape(row, "image_shape")
     image = decode_stored(row["truth"], _name(row))
-    if list(image.shape) != shape:
-        raise InputError(f"{_name(row)}: its truth is {list(image.shape)} and image_shape says {shape}.")
+    if tuple(image.shape) != shape:
+        raise InputError(f"{_name(row)}: its truth is {list(image.shape)} and image_shape says {[*shape]}.")
     return image
 
 
 def measurement(row: Mapping[str, Any]) -> Tensor:
     """What was measured, (C, h, w) float32, finite and of the shape its operator makes."""
-    y, shape = stored_y(row), [int(side) for side in row["y_shape"]]
+    y, shape = stored_y(row), _shape(row, "y_shape")
     if len(shape) != 3 or y.size != math.prod(shape):
-        raise InputError(f"{_name(row)}: y has {y.size} values, which do not fill its y_shape {shape}.")
+        raise InputError(f"{_name(row)}: y has {y.size} values, which do not fill its y_shape {[*shape]}.")
     measured = torch.from_numpy(y.copy()).reshape(shape)
+    operator = _built(_shared_operator, row)
     try:
-        check_measurement(_shared_operator(*_operator_key(row)), measured.unsqueeze(0))
+        check_measurement(operator, measured.unsqueeze(0))
     except InputError as error:
         raise InputError(f"{_name(row)}: {error}") from None
     return measured
 
 
-def stored_y(row: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The values of y in one line."""
-    values = row["y"].values.to_numpy() if isinstance(row["y"], pa.ListScalar) else row["y"]
-    return np.asarray(values, dtype=np.float32)
-
-
 def build_row_operator(row: Mapping[str, Any]) -> Operator:
     """The operator that made the measurement, new for every call: `.to(...)` changes an operator in place."""
+    return _built(_operator, row)
+
+
+def _built(build: Callable[[str, str, tuple[int, ...]], Operator], row: Mapping[str, Any]) -> Operator:
     try:
-        return _operator(*_operator_key(row))
+        return build(row["operator"], row["operator_params"], _shape(row, "image_shape"))
     except InputError as error:
-        raise InputError(f"{_name(row)}: {error}") from None
-
-
-def _operator_key(row: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:
-    return row["operator"], row["operator_params"], tuple(int(side) for side in row["image_shape"])
+        name = f"{_name(row)}: "
+        raise InputError(name + str(error).removeprefix(name)) from None
 
 
 def _operator(name: str, params: str, image_shape: tuple[int, ...]) -> Operator:
     try:
         values = json.loads(params)
     except ValueError:
-        raise InputError(f"operator_params is {params!r}: it must be a JSON object.") from None
-    return build_operator(name, values, image_shape=image_shape)
+        raise InputError(f"operator_params is {shorten(params)}: it must be a JSON object.") from None
+    except RecursionError:
+        raise InputError(f"operator_params is {shorten(params)}: it is nested too deeply.") from None
+    try:
+        return build_operator(name, values, image_shape=image_shape)
+    except RecursionError:
+        raise InputError(f"operator_params is {shorten(params)}: it is nested too deeply.") from None
+    except (MemoryError, RuntimeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:100] or type(error).__name__
+        raise InputError(f"image_shape is {[*image_shape]}: its operator cannot be built ({reason}).") from None
 
 
 _shared_operator = lru_cache(maxsize=32)(_operator)
+
+
+def _shape(row: Mapping[str, Any], column: str) -> tuple[int, ...]:
+    if any(side is None for side in row[column]):
+        raise InputError(f"{_name(row)}: its {column} is {row[column]}; every side must be a number.")
+    return tuple(int(side) for side in row[column])
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from operators import InputError
+
 FORMAT_VERSION = 1
 """Raised when a reader of the old schema would misread the new one."""
 
@@ -71,7 +73,11 @@ def row_id(task: str, source: str) -> str:
 def safe_id(text: str) -> str:
     """`text` with every character that ids do not allow as =XX, the hexadecimal of its UTF-8 bytes."""
     text = text.strip("/").replace("..", "=2E=2E")
-    return re.sub(f"[^{_ALLOWED}]", lambda match: "".join(f"={byte:02X}" for byte in match[0].encode()), text)
+    return re.sub(
+        f"[^{_ALLOWED}]",
+        lambda match: "".join(f"={byte:02X}" for byte in match[0].encode("utf-8", "surrogateescape")),
+        text,
+    )
 
 
 def id_problem(text: str) -> str | None:
@@ -102,6 +108,30 @@ def row_digest(row: Mapping[str, Any]) -> str:
     ]
     truth = b"" if row["truth"] is None else row["truth"]
     return _hash([y.tobytes(), json.dumps(facts).encode(), truth])
+
+
+def stored_y(row: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The values of y in one line; a missing one is NaN."""
+    values = row["y"].values.to_numpy(zero_copy_only=False) if isinstance(row["y"], pa.ListScalar) else row["y"]
+    return np.asarray(values, dtype=np.float32)
+
+
+def content_digest(row: Mapping[str, Any]) -> str:
+    """The digest of what a row holds now; that of no row where it holds what no row may."""
+    try:
+        return row_digest({**row, "y": stored_y(row)})
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        return ""
+
+
+def check_content(row: Mapping[str, Any], digest: str, planned: str) -> None:
+    """Raise an InputError unless a row's content has the digest by which it was planned."""
+    if digest != planned:
+        name = row.get("id", "the measurement")
+        raise InputError(
+            f"{name}: its content is not what its digest {planned[:12]} says, so it was changed after it was "
+            "built; build the manifest again."
+        )
 
 
 def manifest_digest(ids: pa.ChunkedArray, digests: pa.ChunkedArray) -> str:

@@ -1,11 +1,12 @@
 """A contact sheet of measurements: each truth above what was measured of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
+from operators import InputError
 from pipelines.images import to_picture
 from pipelines.manifest.rows import decode_truth, measurement
 
@@ -17,18 +18,32 @@ _CAPTION_LINES = 2
 _LINE = 13
 
 
-def contact_sheet(rows: Sequence[Mapping[str, Any]], columns: int = 8) -> Image.Image:
-    """A grid of cells, `columns` in a line; pixels stay sharp, so that what is missing can be seen."""
+def contact_sheet(rows: Sequence[Mapping[str, Any]], problems: list[InputError], columns: int = 8) -> Image.Image:
+    """A grid of cells, `columns` in a line; pixels stay sharp, so that what is missing can be seen.
+
+    What of a row cannot be shown goes to `problems` and leaves its place empty.
+    """
     across = min(columns, len(rows))
     down = -(-len(rows) // across)
     width, height = SIDE + GAP, 2 * SIDE + 2 * GAP + _CAPTION_LINES * _LINE
     sheet = Image.new("RGB", (across * width + GAP, down * (height + GAP) + GAP), "white")
     for number, row in enumerate(rows):
         left, top = GAP + number % across * width, GAP + number // across * (height + GAP)
-        _paste(sheet, None if row["truth"] is None else decode_truth(row), left, top)
-        _paste(sheet, measurement(row), left, top + SIDE + GAP)
+        truth = None if row["truth"] is None else _read(decode_truth, row, problems)
+        _paste(sheet, truth, left, top)
+        _paste(sheet, _read(measurement, row, problems), left, top + SIDE + GAP)
         _caption(sheet, (row["task"], row["source"]), left, top + 2 * SIDE + GAP + 4)
     return sheet
+
+
+def _read(
+    part: Callable[[Mapping[str, Any]], Tensor], row: Mapping[str, Any], problems: list[InputError]
+) -> Tensor | None:
+    try:
+        return part(row)
+    except InputError as error:
+        problems.append(error)
+        return None
 
 
 def _paste(sheet: Image.Image, image: Tensor | None, left: int, top: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from operators import InputError
 from pipelines.manifest.csv_source import csv_source
 from pipelines.manifest.parquet_source import parquet_source
-from pipelines.manifest.picture import Picture, Source, read_file
+from pipelines.manifest.picture import Picture, Source, printable, read_file
 from pipelines.manifest.schema import safe_id
 from pipelines.manifest.settings import BuildSettings
 from pipelines.storage import Store, open_store
@@ -54,7 +54,8 @@ def _folder_source(store: Store, settings: BuildSettings) -> Source:
 
 def _pictures(store: Store, names: list[str]) -> Iterator[Picture]:
     for name in names:
-        yield Picture(safe_id(str(PurePosixPath(name).with_suffix(""))), name, {}, partial(read_file, store, name))
+        source = safe_id(str(PurePosixPath(name).with_suffix("")))
+        yield Picture(source, printable(name), {}, partial(read_file, store, name))
 
 
 def _not_empty(source: Source, url: str) -> Source:

@@ -1,6 +1,7 @@
 """A device's work by itself: what is a row's fault, and what is not."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -9,21 +10,25 @@ from pipelines.attaching import Attach
 from pipelines.layout import SweepFolder
 from pipelines.manifest import read_row
 from pipelines.plan import make_plan
+from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
 from pipelines.spec import SweepSpec
 from pipelines.storage import StoreError
-from tests.pipelines.sweep_cases import specification
+from tests.pipelines.sweep_cases import build_manifest, specification
 
 
 @pytest.fixture
 def work(small_manifest, tiny_prior, tmp_path):
     """A device, its first shard and the rows of it."""
-    values = specification(small_manifest, tiny_prior, tmp_path / "o")
-    spec = validate(SweepSpec, values, where="specification")
-    plan = make_plan(spec, SweepFolder(spec.output))
+    spec = validate(SweepSpec, specification(small_manifest, tiny_prior, tmp_path / "o"), where="specification")
+    return attached(spec, make_plan(spec, SweepFolder(spec.output)))
+
+
+def attached(spec, plan, run=""):
+    """A device, the plan's first shard and its rows, as a run reads them."""
     shard = plan.shards[0]
     refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
-    (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
+    (stream,) = Attach(spec.output, spec.manifest, plan.id, run)(refs)["items"]
     items = pa.ipc.open_stream(stream.as_buffer()).read_all()
     solver = ShardSolver(SolverConfig(spec.output, spec.prior, "g2d2", spec.resources, spec.keep, threads=None))
     return solver, shard.name, [read_row(items, row) for row in range(len(items))]
@@ -54,6 +59,43 @@ def test_a_bad_row_fails_alone_in_its_batch(work, monkeypatch):
     same = [row["solver_seed"] == bad for row in rows]
     assert line["failed"] == sum(same)
     assert [error is not None for error in errors(solver, shard)] == same
+
+
+def test_a_measurement_that_was_changed_since_fails_its_rows_alone(tiny_prior, tmp_path):
+    """The digest beside it is the old one: nobody sees the change but who hashes the content."""
+    manifest = build_manifest(tmp_path, pictures=2)
+    spec = validate(SweepSpec, specification(manifest, tiny_prior, tmp_path / "o"), where="specification")
+    plan = make_plan(spec, SweepFolder(spec.output))
+    (file,) = (tmp_path / "manifest").glob("*.parquet")
+    original = file.read_bytes()
+    table = pq.read_table(file)
+    rows = table.to_pylist()
+    rows[1]["y"][0] += 0.25
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
+    solver, shard, items = attached(spec, plan)
+    solver(shard, items)
+    found = [(item["measurement"], error) for item, error in zip(items, errors(solver, shard), strict=True)]
+    digest = rows[1]["digest"][:12]
+    assert {error for name, error in found if name == "gaussian_blur/p1"} == {
+        f"gaussian_blur/p1: its content is not what its digest {digest} says, so it was changed after it was built; "
+        "build the manifest again."
+    }
+    assert {error for name, error in found if name == "gaussian_blur/p0"} == {None}
+
+    file.write_bytes(original)
+    solver, shard, items = attached(spec, plan, run="second")
+    solver(shard, items)
+    assert errors(solver, shard) == [None] * 5
+    rows[1]["y"][0] -= 0.25
+    rows[1]["sigma"] = 0.5
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
+    ShardScorer(spec.output, spec.manifest, ("psnr", "residual"))(shard)
+    (scores,) = (tmp_path / "o").rglob(f"scores/**/{shard}.parquet")
+    for row in pq.read_table(scores).to_pylist():
+        assert (row["error"] is None) == (row["measurement"] == "gaussian_blur/p0")
+        assert (
+            row["error"] is None or "not scored: gaussian_blur/p1: its content is not what its digest" in row["error"]
+        )
 
 
 def test_a_store_that_is_away_is_no_rows_fault(work, monkeypatch):

@@ -77,13 +77,17 @@ def test_the_measurements_themselves_are_scored_once(base, small_manifest, capsy
 def test_measurements_without_truths_are_looked_at_once(local_ray, tiny_prior, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
+    from pipelines.manifest import content_digest
+
     manifest = build_manifest(tmp_path, pictures=2)
     (shard,) = (tmp_path / "manifest").rglob("*.parquet")
     table = pq.read_table(shard)
-    blank = pa.nulls(len(table), table.schema.field("truth").type)
-    pq.write_table(table.set_column(table.column_names.index("truth"), table.schema.field("truth"), blank), shard)
+    rows = [row | {"truth": None} for row in table.to_pylist()]
+    signed = [row | {"digest": content_digest(row)} for row in rows]
+    pq.write_table(pa.Table.from_pylist(signed, schema=table.schema), shard)
     spec = specification(manifest, tiny_prior, tmp_path / "o", grid={})
     first = swept(spec)
+    assert first.counts.complete
     assert np.isnan(first.references["psnr"].to_numpy()).all()
 
     def never(*_):

@@ -71,6 +71,27 @@ def test_the_digest_knows_content_and_not_shards_or_company(make_table, build, t
         assert build(source, tmp_path / f"d{number}", **other).summary.digest != whole.summary.digest
 
 
+def test_other_labels_or_prompts_of_a_source_are_seen(make_table, g2d2, tmp_path):
+    words = ["build", tmp_path / "source.parquet", tmp_path / "m", "--operator", "identity"]
+    make_table(2, label=["cat", None], caption=["a cat", "a dog"])
+    code, said, _ = g2d2(*words)
+    assert code == 0
+    digest = said.split()[-1]
+    assert "is there already, the same" in g2d2(*words)[1]
+    make_table(2, label=["cat", "dog"], caption=["a cat", "a dog"])
+    code, said, errors = g2d2(*words)
+    assert (code, said) == (2, "")
+    assert "with other labels (identity/img-1 has None and would have 'dog'); --overwrite replaces them" in errors
+    assert rows_of(tmp_path / "m")[1]["label"] is None
+    code, said, _ = g2d2(*words, "--overwrite")
+    assert (code, said.split()[-1]) == (0, digest)  # what was solved of these measurements stays valid
+    assert rows_of(tmp_path / "m")[1]["label"] == "dog"
+    make_table(2, label=["cat", "dog"], caption=["a cat", "a hound"])
+    code, said, errors = g2d2(*words)
+    assert (code, said) == (2, "")
+    assert "holds another manifest" in errors
+
+
 def test_large_measurements_end_groups_and_shards_early(make_table, build, monkeypatch):
     monkeypatch.setattr(writing, "GROUP_BYTES", 4000)
     monkeypatch.setattr(writing, "SHARD_BYTES", 9000)

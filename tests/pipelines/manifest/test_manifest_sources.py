@@ -163,7 +163,11 @@ def test_the_packaged_images_have_names_for_labels():
 
 
 def test_sources_that_are_none(tmp_path, make_table):
-    for name, content in (("empty.csv", b""), ("latin.csv", b"image_path\n\xff.png"), ("broken.parquet", b"PAR1")):
+    for name, content in (
+        ("empty.csv", b""),
+        ("latin.csv", b"image_path,\xe9tat\nx.png,a"),
+        ("broken.parquet", b"PAR1"),
+    ):
         (tmp_path / name).write_bytes(content)
     messages = {
         "nowhere": "nowhere is missing or without pictures; it must be a folder of .png",
