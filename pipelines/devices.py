@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from operators import InputError
+from pipelines import own_ray
 from pipelines.interrupts import keeping_sigterm
 from pipelines.spec import Resources
 from pipelines.terminal import without_lines
@@ -56,13 +57,7 @@ def connect() -> None:
             ray.init(logging_level="warning", log_to_driver=False)
         return
     with keeping_sigterm(), without_lines("RAY_BACKEND_LOG_LEVEL"):  # being told to be quiet, it tells so
-        ray.init(
-            address="local",
-            num_cpus=1 + (os.cpu_count() or 1),  # scoring is light: it gets a slot without taking a core from solving
-            include_dashboard=False,
-            logging_level="warning",
-            log_to_driver=False,
-        )
+        own_ray.start()
 
 
 def place(resources: Resources, tell: Callable[[str], None]) -> Placement:

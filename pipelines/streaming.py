@@ -51,7 +51,8 @@ def _load(config: SolverConfig) -> ShardSolver:
     if attempts.deaths(actor) >= DEATHS:
         raise InputError(
             f"prior {config.prior}: {DEATHS} workers in a row died while loading it, the last on "
-            f"{attempts.failed[-1].device}; is there enough memory for it? The logs of Ray's workers tell more."
+            f"{attempts.failed[-1].device}; is there enough memory for it? The logs of Ray's workers tell more; "
+            "RAY_TMPDIR keeps those of a Ray that this command starts."
         )
     attempts.begin([actor])
     solver = ShardSolver(config, node=worker.node, living=_living_nodes)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
+from pipelines import own_ray
+
 STDOUT, STDERR = 1, 2
 
 
@@ -32,7 +34,7 @@ def results_alone() -> Iterator[None]:
             yield
         finally:
             if not joined and ray_is_joined():
-                sys.modules["ray"].shutdown()
+                own_ray.leave()
 
 
 @contextmanager
