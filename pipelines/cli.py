@@ -54,17 +54,20 @@ def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted, 143 ended by SIGTERM."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = build_parser([word for word in words if word in COMMANDS][:1])
-    args = parser.parse_args(words or ["--help"])
     with sigterm_interrupts() as final_code:
-        return final_code(_run(args))
+        return final_code(_run(words))
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(words: list[str]) -> int:
+    chosen = [word for word in words if word in COMMANDS][:1]
+    name = " ".join(["g2d2", *chosen])
     try:
+        args = build_parser(chosen).parse_args(words or ["--help"])
         code: int = args.run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk or a reader who left shows itself here, not after the last word
     except InputError as error:
-        print(f"g2d2 {args.command}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; finished results are kept, the same command goes on", file=sys.stderr)
@@ -73,10 +76,7 @@ def _run(args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, as `| head` does
         return 0
     except OSError as error:
-        print(
-            f"g2d2 {args.command}: {error.strerror or error}: {error.filename or 'the system'} refused.",
-            file=sys.stderr,
-        )
+        print(f"{name}: {error.strerror or error}: {error.filename or 'the system'} refused.", file=sys.stderr)
         return 2
     return code
 

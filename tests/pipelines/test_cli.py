@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,17 @@ def complete(script, *words):
     """
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_results_that_do_not_fit_on_the_disk_are_one_sentence():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pipelines.cli", "completion", "bash"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            timeout=120,
+        )
+    assert (done.returncode, done.stderr) == (2, "g2d2 completion: No space left on device: the system refused.\n")

@@ -54,6 +54,13 @@ def test_a_command_that_tells_of_its_interruption_itself_ends_with_the_same_code
     assert cli.main(["status"]) == 143
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_that_is_still_loading_ends_as_cleanly(monkeypatch, capsys, number, code):
+    monkeypatch.setattr(cli, "build_parser", lambda _: signal.raise_signal(number))
+    assert cli.main(["status"]) == code
+    assert "the same command goes on" in capsys.readouterr().err
+
+
 def test_another_thread_leaves_signals_alone(command):
     before, codes = signal.getsignal(signal.SIGTERM), []
     command(lambda _: 0 if signal.getsignal(signal.SIGTERM) is before else 1)
