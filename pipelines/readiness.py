@@ -13,7 +13,7 @@ from eval.metrics import check_metric
 from g2d2.priors.limits import PriorLimits, read_limits
 from g2d2.priors.locating import locate_prior
 from g2d2.solvers import load_solver
-from operators import InputError
+from operators import InputError, operator_names, operator_settings
 from pipelines.cells import Cell
 from pipelines.manifest import Manifest, build_row_operator
 from pipelines.manifest.reading import Place
@@ -35,7 +35,8 @@ class Kind(NamedTuple):
     operator_params: str
     image_shape: tuple[int, ...]
     y_shape: tuple[int, ...]
-    prompt: str
+    tokens: int
+    """Of a prompt that has too many; 0 of any other, since thousands of rows may each have their own."""
 
 
 class Problem(NamedTuple):
@@ -69,9 +70,10 @@ def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
     limits = read_limits(locate_prior(spec.prior))
     _check_steps(cells, limits)
     warnings = check_scoring(spec, limits.image_shape)
-    kinds = _kinds(Manifest.open(spec.manifest), spec.select, {cell.task for cell in cells})
+    manifest, tasks = Manifest.open(spec.manifest), {cell.task for cell in cells}
     prompted = {cell.task for cell in cells if cell.settings["guidance"] != 0}
-    problems = _problems(kinds, limits, prompted)
+    kinds = _selected(_rows(manifest, limits, prompted), spec.select, tasks)
+    problems = _problems(kinds, limits)
     solvable: dict[str, Place] = {}
     for task in dict.fromkeys(kind.task for kind in kinds):
         own = {kind: rows for kind, rows in kinds.items() if kind.task == task}
@@ -81,7 +83,7 @@ def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
             raise InputError(_refusal(task, bad))
         solvable[task] = min(good)
         warnings += _row_warnings(spec, task, bad, sum(rows.count for rows in own.values()))
-    return Readiness(warnings, solvable)
+    return Readiness([*warnings, *_foreign_operators(kinds)], solvable)
 
 
 def check_work(spec: SweepSpec, cells: Sequence[Cell], solving: bool, scoring: bool) -> list[str]:
@@ -101,14 +103,10 @@ def check_scoring(spec: SweepSpec, image_shape: Sequence[int] | None = None) -> 
 
 def misfits(manifest: Manifest, limits: PriorLimits) -> Iterator[str]:
     """A line for every row whose images or prompt the prior cannot take, a prompt also where guidance 0 ignores it."""
-    for batch in manifest.index(_COLUMNS):
-        rows = batch.to_pylist()
-        kinds = {_kind(row): Rows(row["id"], (row["shard"], row["row"])) for row in rows}
-        problems = _problems(kinds, limits, {kind.task for kind in kinds})
-        for row in rows:
-            problem = problems.get(_kind(row))
-            if problem is not None and problem.field in ("image_shape", "prompt"):
-                yield f"{row['id']}: {problem.reason}."
+    for row, kind in _rows(manifest, limits, set(manifest.tasks)):
+        problem = _size_problem(kind, limits) or _prompt_problem(kind, limits)
+        if problem is not None:
+            yield f"{row['id']}: {problem.reason}."
 
 
 def _check_steps(cells: Sequence[Cell], limits: PriorLimits) -> None:
@@ -120,62 +118,79 @@ def _check_steps(cells: Sequence[Cell], limits: PriorLimits) -> None:
         )
 
 
-def _kinds(manifest: Manifest, select: Selection, tasks: set[str]) -> dict[Kind, Rows]:
-    """The selected rows by kind, read by columns."""
+def _rows(manifest: Manifest, limits: PriorLimits, prompted: set[str]) -> Iterator[tuple[dict[str, Any], Kind]]:
+    """Every row with its kind, read by columns; only the prompts of the tasks named count."""
+    for batch in manifest.index(_COLUMNS):
+        rows = batch.to_pylist()
+        too_long = limits.too_long({row["prompt"] for row in rows if row["task"] in prompted})
+        for row in rows:
+            shapes = (tuple(row["image_shape"]), tuple(row["y_shape"]))
+            tokens = too_long.get(row["prompt"], 0) if row["task"] in prompted else 0
+            yield row, Kind(row["task"], row["operator"], row["operator_params"], *shapes, tokens)
+
+
+def _selected(rows: Iterable[tuple[dict[str, Any], Kind]], select: Selection, tasks: set[str]) -> dict[Kind, Rows]:
+    """The rows that take part, by kind."""
     seen, kinds = dict.fromkeys(tasks, 0), dict[Kind, Rows]()
     last = None if select.limit is None else select.skip + select.limit
-    for batch in manifest.index(_COLUMNS):
-        for row in batch.to_pylist():
-            if row["task"] not in seen:
-                continue
-            number = seen[row["task"]]
-            seen[row["task"]] += 1
-            if select.skip <= number and (last is None or number < last):
-                rows = kinds.setdefault(_kind(row), Rows(row["id"], (row["shard"], row["row"])))
-                rows.count += 1
+    for row, kind in rows:
+        if kind.task not in seen:
+            continue
+        number = seen[kind.task]
+        seen[kind.task] += 1
+        if select.skip <= number and (last is None or number < last):
+            kinds.setdefault(kind, Rows(row["id"], (row["shard"], row["row"]))).count += 1
     return kinds
 
 
-def _kind(row: dict[str, Any]) -> Kind:
-    shapes = (tuple(row["image_shape"]), tuple(row["y_shape"]))
-    return Kind(row["task"], row["operator"], row["operator_params"], *shapes, row["prompt"])
-
-
-def _problems(kinds: Iterable[Kind], limits: PriorLimits, prompted: set[str]) -> dict[Kind, Problem]:
-    """The first thing that speaks against each kind of row."""
-    too_long = limits.too_long({kind.prompt for kind in kinds if kind.task in prompted})
+def _problems(kinds: Iterable[Kind], limits: PriorLimits) -> dict[Kind, Problem]:
+    """The first thing that speaks against each kind of row; no operator is built for images of another size."""
     operators: dict[tuple[Any, ...], Problem | None] = {}
     problems, built = {}, 0
     for kind in kinds:
-        key = (kind.operator, kind.operator_params, kind.image_shape, kind.y_shape)
-        if key not in operators and built < _MOST_OPERATORS:
-            operators[key] = _misfit(kind, limits)
+        problem = _size_problem(kind, limits) or _prompt_problem(kind, limits)
+        key = (kind.operator, kind.operator_params, kind.y_shape)
+        if problem is None and key not in operators and built < _MOST_OPERATORS:
+            operators[key] = _operator_problem(kind)
             built += operators[key] is None
-        problem = operators.get(key)
-        if problem is None and kind.task in prompted and kind.prompt in too_long:
-            count = too_long[kind.prompt]
-            text = f"its prompt has {count} tokens and the prior's tokenizer allows {limits.prompt_tokens}"
-            problem = Problem("prompt", text)
+        problem = problem or operators.get(key)
         if problem is not None:
             problems[kind] = problem
     return problems
 
 
-def _misfit(kind: Kind, limits: PriorLimits) -> Problem | None:
-    """What speaks against the shapes and the operator; nothing is built for images of another size."""
-    if kind.image_shape != limits.image_shape:
-        sizes = f"its images are {_size(kind.image_shape)} and the prior's {_size(limits.image_shape)}"
-        return Problem("image_shape", sizes)
+def _size_problem(kind: Kind, limits: PriorLimits) -> Problem | None:
+    if kind.image_shape == limits.image_shape:
+        return None
+    sizes = f"its images are {_size(kind.image_shape)} and the prior's {_size(limits.image_shape)}"
+    return Problem("image_shape", sizes)
+
+
+def _prompt_problem(kind: Kind, limits: PriorLimits) -> Problem | None:
+    if not kind.tokens:
+        return None
+    allowed = f"its prompt has {kind.tokens} tokens and the prior's tokenizer allows {limits.prompt_tokens}"
+    return Problem("prompt", allowed)
+
+
+def _operator_problem(kind: Kind) -> Problem | None:
     try:
         operator = build_row_operator(kind._asdict() | {"id": "operator"})
     except InputError as error:
-        return Problem(
-            "operator", f"its operator cannot be made here ({str(error).removeprefix('operator: ').rstrip('.')})"
-        )
+        reason = str(error).removeprefix("operator: ").rstrip(".")
+        return Problem("operator", f"its operator cannot be made here ({reason})")
     if operator.measurement_shape != kind.y_shape:
         made = _size(operator.measurement_shape)
         return Problem("y_shape", f"its measurement is {_size(kind.y_shape)} and {kind.operator} makes {made}")
     return None
+
+
+def _foreign_operators(kinds: Iterable[Kind]) -> Iterator[str]:
+    """What this process knows although a worker, which starts with our own operators alone, may not."""
+    for name in sorted({kind.operator for kind in kinds} & set(operator_names())):
+        home = operator_settings(name).__module__
+        if home.partition(".")[0] != "operators":
+            yield f"operator: {name} is registered by {home}; workers that do not import it will fail its rows."
 
 
 def _size(shape: Sequence[int]) -> str:

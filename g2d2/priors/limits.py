@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ class PriorLimits:
         doubtful = [text for text in prompts if not self._surely_short(text)]
         if not doubtful:
             return {}
-        counts = map(len, _tokenizer(self.folder)(doubtful, verbose=False).input_ids)
+        counts = map(len, self._tokenizer(doubtful, verbose=False).input_ids)
         return {text: count for text, count in zip(doubtful, counts, strict=True) if count > self.prompt_tokens}
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return _tokenizer(self.folder)
 
     def _surely_short(self, text: str) -> bool:
         """A character of ASCII is at most one token."""

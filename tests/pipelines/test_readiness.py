@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from operators import InputError
+from operators import InputError, Operator, OperatorSettings, register_operator
+from operators.registry import _REGISTRY
 from pipelines.manifest.schema import SCHEMA, manifest_digest, row_digest
 from pipelines.readiness import check_work
 from pipelines.spec import SweepSpec
@@ -127,6 +128,22 @@ def test_rows_that_take_no_part_and_prompts_that_are_ignored_do_not_count(change
         values = specification(manifest, tiny_prior, tmp_path / "out", **changes)
         assert run("plan", write_spec(tmp_path / "s.yaml", values), "--json", "--no-calibration") == 0
         assert json.loads(capsys.readouterr().out)["warnings"] == []
+
+
+def test_an_operator_that_workers_may_not_know_is_told(changed, tiny_prior, tmp_path, monkeypatch, capsys):
+    class OwnSettings(OperatorSettings):
+        pass
+
+    class Own(Operator):
+        pass
+
+    monkeypatch.setattr("operators.registry._REGISTRY", dict(_REGISTRY))
+    register_operator("own", OwnSettings)(Own)
+    manifest = changed(range(6), operator="own", operator_params="{}")
+    spec = write_spec(tmp_path / "s.yaml", specification(manifest, tiny_prior, tmp_path / "out"))
+    assert run("plan", spec, "--json", "--no-calibration") == 0
+    (warning,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert warning == f"operator: own is registered by {__name__}; workers that do not import it will fail its rows."
 
 
 @pytest.mark.parametrize("command", ["plan", "sweep", "nightly"])
