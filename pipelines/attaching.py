@@ -1,7 +1,9 @@
 """From storage to Arrow: the work items of a shard with their measurements, read ahead of the devices."""
 
 import json
+from bisect import bisect
 from functools import lru_cache
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +11,7 @@ import pyarrow.parquet as pq
 from pipelines.cells import Cell
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, content_digest, read_row
+from pipelines.storage import readable
 
 
 class Attach:
@@ -57,22 +60,31 @@ def to_stream(table: pa.Table) -> bytes:
 
 def read_items(output: str, plan: str, first: int, count: int) -> pa.Table:
     """Rows first..first+count of a plan, reading only the row groups that hold them."""
-    file = _plan_file(output, plan)
-    groups: list[int] = []
-    offset, start = 0, 0
-    for index in range(file.num_row_groups):
-        rows = file.metadata.row_group(index).num_rows
-        if offset < first + count and offset + rows > first:
-            start = start if groups else offset
-            groups.append(index)
-        offset += rows
-    return file.read_row_groups(groups).slice(first - start, count)
+    starts = _group_starts(output, plan)
+    groups = range(bisect(starts, first) - 1, bisect(starts, first + count - 1))
+    rows = pa.concat_tables([_group(output, plan, group) for group in groups])
+    return rows.slice(first - starts[groups[0]], count)
 
 
 @lru_cache(maxsize=4)
 def _plan_file(output: str, plan: str) -> pq.ParquetFile:
+    store, name = SweepFolder(output).store, SweepFolder(output).plan_name(plan)
+    with readable(store.url(name)):
+        return pq.ParquetFile(store.open_source(name))
+
+
+@lru_cache(maxsize=4)
+def _group_starts(output: str, plan: str) -> list[int]:
+    metadata = _plan_file(output, plan).metadata
+    return [0, *accumulate(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups - 1))]
+
+
+@lru_cache(maxsize=4)
+def _group(output: str, plan: str, group: int) -> pa.Table:
+    """A decoded row group: thousands of shards may lie in it."""
     folder = SweepFolder(output)
-    return pq.ParquetFile(pa.BufferReader(folder.store.read_bytes(folder.plan_name(plan))))
+    with readable(folder.store.url(folder.plan_name(plan))):
+        return _plan_file(output, plan).read_row_group(group)
 
 
 @lru_cache(maxsize=4)

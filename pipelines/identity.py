@@ -7,6 +7,8 @@ from typing import Any
 
 from g2d2.version import SOLVER_VERSION
 
+ITEM_BYTES = 16
+
 
 def fingerprint(*parts: Any) -> str:
     """32 hex digits over plain values; equal values give equal digits on every machine."""
@@ -31,7 +33,12 @@ def cell_id(task: str, method: str, settings: Mapping[str, Any]) -> str:
 
 def item_id(measurement_digest: str, recipe: str, seed: int) -> str:
     """One reconstruction. Plain concatenation of fixed-width parts: a grid may hold millions."""
-    return blake2b(f"{measurement_digest}{recipe}{seed}".encode(), digest_size=16).hexdigest()
+    return blake2b(measurement_digest.encode() + item_tail(recipe, seed), digest_size=ITEM_BYTES).hexdigest()
+
+
+def item_tail(recipe: str, seed: int) -> bytes:
+    """What is hashed of an item besides its measurement: the same for all of them."""
+    return f"{recipe}{seed}".encode()
 
 
 def solver_seed(measurement_seed: int, seed: int) -> int:

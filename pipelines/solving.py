@@ -27,11 +27,11 @@ from pipelines.attempts import DEATHS, HANGS, Attempts, Worker
 from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
 from pipelines.manifest import build_row_operator, check_content, measurement
-from pipelines.plan import ITEM_SCHEMA
 from pipelines.provenance import provenance
 from pipelines.spec import Kept, Resources
 from pipelines.storage import StoreError
 from pipelines.watchdog import Limit, watchdog
+from pipelines.work_items import ITEM_SCHEMA
 
 SOLVED_SCHEMA = pa.schema(
     [

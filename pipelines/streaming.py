@@ -17,10 +17,10 @@ from pipelines.attempts import DEATHS, Attempts, Worker
 from pipelines.devices import Placement
 from pipelines.layout import SweepFolder
 from pipelines.manifest import read_row
-from pipelines.plan import Shard
 from pipelines.references import ReferenceScorer
 from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
+from pipelines.work_items import Shard
 
 
 class SolveStage:

@@ -18,13 +18,14 @@ from pipelines.devices import connect, devices_now, place
 from pipelines.features import cell_distances
 from pipelines.layout import SweepFolder
 from pipelines.patience import patience, tell
-from pipelines.plan import Plan, Shard, make_plan, read_plan
+from pipelines.plan import Plan, make_plan, read_plan
 from pipelines.progress import progress
 from pipelines.readiness import check_scoring, check_work
 from pipelines.references import collected_references, judged, score_measurements
 from pipelines.scoring import COSTS, ShardScorer, scoring_id
 from pipelines.spec import SweepSpec
 from pipelines.tracking.environment import environment
+from pipelines.work_items import Shard
 
 
 @dataclass(frozen=True)

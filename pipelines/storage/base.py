@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from pipelines.storage.errors import readable
 from pipelines.storage.names import check_name
 
 Names = list[str]
+Result = TypeVar("Result")
 
 
 class Store(ABC):
@@ -20,6 +21,10 @@ class Store(ABC):
     @abstractmethod
     def write_bytes(self, name: str, data: bytes) -> None:
         """Create or replace the object; readers see the old one or the new one, never a part."""
+
+    @abstractmethod
+    def write_with(self, name: str, fill: Callable[[IO[bytes]], Result]) -> Result:
+        """Create or replace the object with what `fill` writes into a file, and return what that returns."""
 
     @abstractmethod
     def create_new(self, name: str, data: bytes) -> bool:

@@ -4,12 +4,12 @@ import errno
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
-from pipelines.storage.base import Names, Store
+from pipelines.storage.base import Names, Result, Store
 from pipelines.storage.errors import MissingObjectError, StoreError
 from pipelines.storage.names import check_name, check_prefix
 
@@ -67,13 +67,17 @@ class LocalStore(Store):
             return pa.OSFile(self.url(name))
 
     def write_bytes(self, name: str, data: bytes) -> None:
+        self.write_with(name, lambda stream: stream.write(data))
+
+    def write_with(self, name: str, fill: Callable[[IO[bytes]], Result]) -> Result:
         file = self._file(name)
-        with _explained(file), _partial_file(file, data) as partial:
+        with _explained(file), _partial_file(file, fill) as (partial, result):
             os.replace(partial, file)
+        return result
 
     def create_new(self, name: str, data: bytes) -> bool:
         file = self._file(name)
-        with _explained(file), _partial_file(file, data) as partial:
+        with _explained(file), _partial_file(file, lambda stream: stream.write(data)) as (partial, _):
             try:
                 os.link(partial, file)  # fails if the name is taken, and shows the content whole
             except FileExistsError:
@@ -129,16 +133,16 @@ class LocalStore(Store):
 
 
 @contextmanager
-def _partial_file(file: Path, data: bytes) -> Iterator[Path]:
-    """The data in a file beside `file`, on disk; gone afterwards unless it was moved."""
+def _partial_file(file: Path, fill: Callable[[IO[bytes]], Result]) -> Iterator[tuple[Path, Result]]:
+    """A filled file beside `file`, on disk, and what `fill` returned; gone afterwards unless it was moved."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         with partial.open("xb") as stream:
-            stream.write(data)
+            result = fill(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        yield partial
+        yield partial, result
     finally:
         partial.unlink(missing_ok=True)
 

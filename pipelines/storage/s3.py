@@ -4,13 +4,14 @@ Bytes go through s3fs: it can ask for a conditional put, and its errors carry S3
 neither. Tables read in parallel by Ray Data and pyarrow.dataset go through pyarrow's own client.
 """
 
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import IO, Any, Self
 
 from operators.errors import InputError
-from pipelines.storage.base import Names, Store
+from pipelines.storage.base import Names, Result, Store
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import check_name, check_prefix
 from pipelines.storage.retrying import retry_seconds, retrying
@@ -18,8 +19,6 @@ from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
 from pipelines.storage.s3_errors import error_code, explain, is_transient
 
 _WRITER = "g2d2-writer"
-
-Result = TypeVar("Result")
 
 
 class S3Store(Store):
@@ -63,6 +62,14 @@ class S3Store(Store):
     def write_bytes(self, name: str, data: bytes) -> None:
         path = self.path(name)
         self._ask(lambda client: client.pipe_file(path, data), name)
+
+    def write_with(self, name: str, fill: Callable[[IO[bytes]], Result]) -> Result:
+        path = self.path(name)
+        with tempfile.NamedTemporaryFile(prefix="g2d2-") as file:
+            result = fill(file)
+            file.flush()
+            self._ask(lambda client: client.put_file(file.name, path), name)
+        return result
 
     def create_new(self, name: str, data: bytes) -> bool:
         path, writer = self.path(name), uuid.uuid4().hex

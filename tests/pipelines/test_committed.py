@@ -61,3 +61,21 @@ def test_a_table_of_other_items_is_not_taken(sweep, capsys):
     folder.store.write_table(name, strange.set_column(errors, "error", [[None] * len(table)]))
     code, facts = report(sweep.url, capsys)
     assert (code, facts["scored"], facts["failed"]) == (1, 24, 2)
+
+
+@pytest.mark.parametrize("lost", ["cells", "plan/", "results/", "sweep.json", "everything"])
+def test_what_can_be_derived_is_written_again(lost, small_manifest, tiny_prior, tmp_path, capsys):
+    values = specification(small_manifest, tiny_prior, tmp_path / "o", metrics=["residual"])
+    path = write_spec(tmp_path / "spec.yaml", values)
+    HandSolved()(validate(SweepSpec, values, where="specification"))
+    store = SweepFolder(values["output"]).store
+    kept = {name: store.read_bytes(name) for name in store.list() if name.startswith(("solved/", "scores/"))}
+    for name in store.list():
+        if lost in name or (lost == "everything" and name not in kept):
+            store.delete(name)
+    assert run("sweep", path, "--json") == 0
+    capsys.readouterr()
+    assert run("status", values["output"], "--json") == 0
+    assert json.loads(capsys.readouterr().out)["scored"] == 24
+    assert report(values["output"], capsys)[0] == 0
+    assert {name: store.read_bytes(name) for name in kept} == kept

@@ -11,7 +11,7 @@ from eval.distribution import build_distribution
 from pipelines import features
 from pipelines.features import cell_distances, write_features
 from pipelines.layout import SweepFolder
-from pipelines.plan import Shard
+from pipelines.work_items import Shard
 
 CELLS = ("aa", "bb")
 NAMES = ["fd_vgg16", "kd_vgg16"]

@@ -27,7 +27,7 @@ from pipelines.paper import Swept, build_table, find_experiments, to_latex, to_m
 from pipelines.paper.experiments import Printed
 from pipelines.paper.running import dataset_of, moved, prepare_minis
 from pipelines.paper.uninformed import write_uninformed
-from pipelines.plan import select_places
+from pipelines.selection import select_places
 from tests.pipelines.sweep_cases import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paper"
@@ -67,7 +67,7 @@ def manifests(tmp_path_factory):
 
 
 def cells_of(spec, manifest):
-    tasks = list(dict.fromkeys(place.task for place in select_places(spec, manifest)))
+    tasks = list(dict.fromkeys(select_places(spec, manifest)["task"].to_pylist()))
     return expand_cells(spec, tasks, PRIOR, "0" * 32)
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from operators import InputError
 from operators.validation import validate
-from pipelines.cells import Cell
 from pipelines.identity import recipe_id
 from pipelines.layout import SweepFolder
-from pipelines.plan import Place, _items, make_plan, read_shards
+from pipelines.plan import make_plan, read_shards
 from pipelines.solving import SOLVED_SCHEMA
 from pipelines.spec import SweepSpec
 from tests.pipelines.sweep_cases import build_manifest, run, specification, write_spec
@@ -161,17 +160,6 @@ def test_the_command_counts_and_prices_a_plan(manifest, tiny_prior, tmp_path, ca
     assert "24 work items in 5 shards, 0 of them done" in capsys.readouterr().out
 
 
-def test_the_items_of_a_large_grid_stream(manifest, tiny_prior, tmp_path):
-    """The generator holds one shard at a time, whatever the grid."""
-    spec = spec_of(specification(manifest, tiny_prior, tmp_path / "o", resources={"shard": 16}))
-    settings = planned(specification(manifest, tiny_prior, tmp_path / "o"))[0].cells[0].settings
-    cells = [Cell(index, f"c{index}", f"r{index}", "t", settings) for index in range(1000)]
-    stream = _items(spec, cells, [Place(f"m{i}", f"d{i}", i, "t", 0, i, "kind") for i in range(50)], {}, set())
-    first = next(stream)
-    assert len(first["item"]) == 16
-    assert sum(len(shard["item"]) for shard in stream) == 50_000 - 16
-
-
 def test_shards_are_read_back_as_planned(manifest, tiny_prior, tmp_path):
     plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o"))
     shards, count = read_shards(SweepFolder(str(tmp_path / "o")), plan.id)
@@ -215,3 +203,45 @@ def test_what_another_plan_has_solved_since_is_not_solved_again(manifest, tiny_p
     assert sum(shard.count for shard in after.shards if shard.name in held) == plan.items == 8
     assert after.items == before.items == len(set(table["item"].to_pylist())) == 24
     assert folder.store.exists(folder.plan_name(before.id))  # who works by it can go on
+
+
+def test_a_foreign_shard_that_holds_nothing_of_a_plan_changes_nothing(manifest, tiny_prior, tmp_path):
+    """Neither at the first resumption nor at any other, while the plan is unfinished."""
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    _, foreign = planned(values | {"seeds": [7]})
+    folder = SweepFolder(values["output"])
+    commit(folder, "0" * 32, foreign)
+    plan, items = planned(values)
+    for _ in range(3):
+        assert planned(values)[0] == plan
+        commit(folder, plan.shards[0].name, items.slice(0, plan.shards[0].count))
+    assert folder.store.list(f"plan/{plan.id}") == [folder.cells_name(plan.id), folder.plan_name(plan.id)]
+
+
+def test_what_others_solved_of_a_plan_is_taken_over_once(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, items = planned(values)
+    folder = SweepFolder(values["output"])
+    commit(folder, "0" * 32, items.slice(3, 4))
+    after, _ = planned(values)
+    assert after.id == f"{plan.id}.2"
+    assert "0" * 32 in {shard.name for shard in after.shards}
+    assert [planned(values)[0] for _ in range(2)] == [after, after]
+
+
+@pytest.mark.parametrize("lost", ["cells", "plan", "both"])
+def test_lost_files_of_a_plan_are_written_again(lost, manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, items = planned(values)
+    folder = SweepFolder(values["output"])
+    for shard in plan.shards[:2]:
+        commit(folder, shard.name, items.slice(shard.first, shard.count))
+    names = {"cells": [folder.cells_name(plan.id)], "plan": [folder.plan_name(plan.id)]}
+    names["both"] = names["cells"] + names["plan"]
+    for name in names[lost]:
+        folder.store.delete(name)
+    again, table = planned(values)
+    assert (again.id, again.cells) == (plan.id, plan.cells)
+    assert {(shard.name, shard.count) for shard in again.shards} == {(shard.name, shard.count) for shard in plan.shards}
+    assert sorted(table["item"].to_pylist()) == sorted(items["item"].to_pylist())
+    assert folder.cells(plan.id) == plan.cells

@@ -20,12 +20,12 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest.schema import Row, canonical_json, to_batch
 from pipelines.manifest.summary import Summary
 from pipelines.manifest.writing import ShardWriter
-from pipelines.plan import ITEM_SCHEMA
 from pipelines.scoring import COSTS, scoring_id
 from pipelines.solving import SOLVED_SCHEMA
 from pipelines.spec import SweepSpec
 from pipelines.storage import open_store
 from pipelines.tracking import server
+from pipelines.work_items import ITEM_SCHEMA
 
 METRICS = ["psnr", "ssim", "residual"]
 SHARD_ROWS = 5
