@@ -23,11 +23,11 @@ class Attach:
     def __init__(self, output: str, manifest: str, plan: str, run: str = ""):
         self.output, self.manifest, self.plan = output, manifest, plan
         self.run = run
-        """What a worker has read for another run, it reads again: the manifest may have been built anew."""
+        """What a worker has read for another run, it reads again: manifest and plan may have been made anew."""
 
     def __call__(self, refs: pa.Table) -> pa.Table:
         (ref,) = refs.to_pylist()
-        items = read_items(self.output, self.plan, ref["first"], ref["count"])
+        items = read_items(self.output, self.plan, ref["first"], ref["count"], self.run)
         places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
         measured = _manifest(self.manifest, self.run).fetch_measured(places, items["measurement_digest"].to_pylist())
         items = items.append_column("content_digest", pa.array(_content_digests(measured), pa.string()))
@@ -58,33 +58,35 @@ def to_stream(table: pa.Table) -> bytes:
     return stream
 
 
-def read_items(output: str, plan: str, first: int, count: int) -> pa.Table:
+def read_items(output: str, plan: str, first: int, count: int, run: str = "") -> pa.Table:
     """Rows first..first+count of a plan, reading only the row groups that hold them."""
-    starts = _group_starts(output, plan)
-    groups = range(bisect(starts, first) - 1, bisect(starts, first + count - 1))
-    rows = pa.concat_tables([_group(output, plan, group) for group in groups])
-    return rows.slice(first - starts[groups[0]], count)
+    file = _plan_file(output, plan, run)
+    groups = range(bisect(file.starts, first) - 1, bisect(file.starts, first + count - 1))
+    rows = pa.concat_tables([file.group(group) for group in groups])
+    return rows.slice(first - file.starts[groups[0]], count)
+
+
+class _PlanFile:
+    """A written plan, of which a few decoded row groups are kept: thousands of shards may lie in one."""
+
+    def __init__(self, output: str, plan: str):
+        folder = SweepFolder(output)
+        self.url = folder.store.url(folder.plan_name(plan))
+        with readable(self.url):
+            self.file = pq.ParquetFile(folder.store.open_source(folder.plan_name(plan)))
+        sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.num_row_groups)]
+        self.starts = [0, *accumulate(sizes[:-1])]
+        """The first row of each group."""
+        self.group = lru_cache(maxsize=4)(self._read_group)
+
+    def _read_group(self, group: int) -> pa.Table:
+        with readable(self.url):
+            return self.file.read_row_group(group)
 
 
 @lru_cache(maxsize=4)
-def _plan_file(output: str, plan: str) -> pq.ParquetFile:
-    store, name = SweepFolder(output).store, SweepFolder(output).plan_name(plan)
-    with readable(store.url(name)):
-        return pq.ParquetFile(store.open_source(name))
-
-
-@lru_cache(maxsize=4)
-def _group_starts(output: str, plan: str) -> list[int]:
-    metadata = _plan_file(output, plan).metadata
-    return [0, *accumulate(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups - 1))]
-
-
-@lru_cache(maxsize=4)
-def _group(output: str, plan: str, group: int) -> pa.Table:
-    """A decoded row group: thousands of shards may lie in it."""
-    folder = SweepFolder(output)
-    with readable(folder.store.url(folder.plan_name(plan))):
-        return _plan_file(output, plan).read_row_group(group)
+def _plan_file(output: str, plan: str, run: str) -> _PlanFile:
+    return _PlanFile(output, plan)
 
 
 @lru_cache(maxsize=4)
