@@ -197,3 +197,12 @@ def test_validate_serves_any_model() -> None:
         validate(Outer, {"inner": {"steps": "x" * 500}}, where="sweep.yaml")
     assert sentence(error).startswith("sweep.yaml: inner.steps is 'xxx")
     assert len(sentence(error)) < 250
+
+
+def test_a_sentence_is_one_short_line_whatever_it_quotes():
+    """It is printed on terminals, which some characters steer, and stored in files, which cannot hold some others."""
+    assert str(InputError("name: a\x1b[31m\tb\nc\ud800 is odd.")) == "name: a\\x1b[31m\\tb c\\ud800 is odd."
+    long = str(InputError(f"name: {'y' * 100_000} must be shorter."))
+    assert len(long) < 2000
+    assert long.startswith("name: yyy")
+    assert long.endswith("must be shorter.")
