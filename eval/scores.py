@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from operators import InputError
+from operators.credentials import refuse_secrets
 from operators.validation import shorten
 
 SCHEMA_VERSION = 1
@@ -134,6 +135,7 @@ class ScoreTable:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """A Parquet file, or a folder of them, at a path or a URL that Arrow can open."""
+        refuse_secrets(str(path), "scores")
         try:
             table = pq.read_table(str(path))
         except FileNotFoundError:

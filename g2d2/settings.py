@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from operators import InputError
-from operators.validation import validate
+from operators.validation import did_you_mean, validate
 
 OptimizerName = Literal["radam", "adam"]
 BetaDenominator = Literal["K", "K+1"]
@@ -124,5 +124,5 @@ def solver_settings(preset: str = "paper", experiment: str | None = None, **chan
 
 def _named(table: dict[str, Any], field: str, name: str) -> Any:
     if name not in table:
-        raise InputError(f"{field}: {name!r} is unknown; choose one of {', '.join(table)}.")
+        raise InputError(f"{field}: {name!r} is unknown{did_you_mean(name, table)}; choose one of {', '.join(table)}.")
     return table[name]

@@ -1,24 +1,40 @@
 """Turn what pydantic says about bad settings into one sentence a user can act on."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from operators.credentials import masked
 from operators.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _LONGEST_VALUE = 60
-_LOGIN = re.compile(r"://\S*@")  # up to the last @: a password may hold one
-_SECRET_OPTION = re.compile(r"\b(\w*(?:password|token|secret)\w*=)[^&\s'\"]+", re.IGNORECASE)
+
+Location = tuple[int | str, ...]
 
 
-def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None, where: str = "settings") -> Model:
-    """Build `model_class` from `values`, or raise an InputError that names the key and what is allowed."""
+class AtKeyError(ValueError):
+    """A validator's refusal of one key inside the value it was given."""
+
+    def __init__(self, message: str, *keys: int | str) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
+def validate(
+    model_class: type[Model],
+    values: Model | Mapping[str, Any] | None,
+    where: str = "settings",
+    place: Callable[[Location], str] | None = None,
+) -> Model:
+    """Build `model_class` from `values`, or raise an InputError that names the key and what is allowed.
+
+    `place` says where a key stands, as `values.yaml, line 3`; without it every sentence starts with `where`.
+    """
     if isinstance(values, model_class):
         return values
     if values is not None and not isinstance(values, Mapping):
@@ -26,27 +42,32 @@ def validate(model_class: type[Model], values: Model | Mapping[str, Any] | None,
     try:
         return model_class.model_validate(dict(values or {}))
     except ValidationError as error:
-        raise InputError(f"{where}: {_sentence(model_class, error)}") from None
+        problems = error.errors(include_url=False)
+        # A misspelt key also makes the real one missing: the spelling is what the user has to change.
+        problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+        more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
+        start = where if place is None else place(_keys(problems[0]))
+        raise InputError(f"{start}: {_describe(model_class, problems[0])}{more}.") from None
 
 
 def shorten(value: object) -> str:
     """The value as a user would type it, without a URL's secrets, cut so that a tensor cannot flood the sentence."""
-    text = _SECRET_OPTION.sub(r"\1***", _LOGIN.sub("://***@", " ".join(repr(value).split())))
+    text = repr(masked(value)) if isinstance(value, str) else masked(repr(value))
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """` (did you mean 'eta_kl'?)`; nothing where no known name is near."""
-    near = get_close_matches(given, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    names = {name.casefold(): name for name in known}
+    near = get_close_matches(str(given).casefold(), names, n=1)
+    return f" (did you mean {names[near[0]]!r}?)" if near else ""
 
 
-def _sentence(model_class: type[BaseModel], error: ValidationError) -> str:
-    problems = error.errors(include_url=False)
-    # A misspelt key also makes the real one missing: the spelling is what the user has to change.
-    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-    more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
-    return _describe(model_class, problems[0]) + more + "."
+def _keys(problem: ErrorDetails) -> Location:
+    """Of the value that is wrong; a validator may know it better than pydantic does."""
+    error = problem.get("ctx", {}).get("error")
+    return problem["loc"] + (error.keys if isinstance(error, AtKeyError) else ())
 
 
 def _describe(model_class: type[BaseModel], problem: ErrorDetails) -> str:

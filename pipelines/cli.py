@@ -1,13 +1,16 @@
 """The `g2d2` command."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
+from typing import Any, NoReturn
 
 from g2d2.version import __version__
 from operators import InputError
+from operators.credentials import masked
 from pipelines.interrupts import INTERRUPTED, sigterm_interrupts
 
 COMMANDS = {
@@ -34,9 +37,24 @@ COMMANDS = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """Refuses words without repeating the secrets of an address, and with the nearest of the names allowed."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(masked(message))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = None if action.choices is None else [str(choice) for choice in action.choices]
+        if choices is not None and value not in action.choices:  # type: ignore[operator]
+            from operators.validation import did_you_mean  # with pydantic, which help does without
+
+            near = did_you_mean(value, choices)
+            raise argparse.ArgumentError(action, f"{value!r} is unknown{near}; choose one of {', '.join(choices)}")
+
+
 def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
     """All commands by name; only the chosen ones are imported, since priors and Ray take seconds to load."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="g2d2", description="Inverse problems with discrete-diffusion priors: solve, evaluate, compare."
     )
     parser.add_argument("--version", action="version", version=f"g2d2 {__version__}")
@@ -45,7 +63,8 @@ def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
         child = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in chosen:
             module = import_module(f"pipelines.commands.{name}")
-            child.description, child.epilog = summary.capitalize() + ".", f"example:\n  {module.EXAMPLE}"
+            child.description = f"{summary[:1].upper()}{summary[1:]}."  # capitalize() would write s3 and postgresql
+            child.epilog = f"example:\n  {module.EXAMPLE}"
             module.configure(child)
             child.set_defaults(run=module.run)
     return parser
@@ -54,6 +73,8 @@ def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit codes: 0 all good, 1 some results failed, 2 could not run, 130 interrupted, 143 ended by SIGTERM."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names may be no text
     with sigterm_interrupts() as final_code:
         return final_code(_run(words))
 
@@ -67,7 +88,7 @@ def _run(words: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # a full disk or a reader who left shows itself here, not after the last word
     except InputError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        print(masked(f"{name}: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; finished results are kept, the same command goes on", file=sys.stderr)

@@ -8,10 +8,13 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from g2d2.settings import G2D2Settings
-from operators.validation import did_you_mean
+from operators.validation import AtKeyError, did_you_mean
 
 Value = bool | int | float | str
 Point = dict[str, Value]
+
+MAX_CELLS = 100_000
+"""Combinations of one grid, before exclusions: beyond it a plan would not fit into memory."""
 
 
 class _Model(BaseModel):
@@ -25,7 +28,7 @@ class Range(_Model):
     """First and last value, evenly spaced."""
     log: tuple[float, float] | None = None
     """First and last value, both above 0, at equal ratios."""
-    count: int = Field(gt=1)
+    count: int = Field(gt=1, le=MAX_CELLS)
     """Number of values, ends included."""
 
     @model_validator(mode="after")
@@ -70,23 +73,25 @@ class Grid(_Model):
     @field_validator("cross", "zipped", "points", "exclude")
     @classmethod
     def _known_settings(cls, value: Any) -> Any:
-        for group in [value] if isinstance(value, dict) else value:
+        groups = [((), value)] if isinstance(value, dict) else [((index,), group) for index, group in enumerate(value)]
+        for keys, group in groups:
             for name in group:
-                if name not in G2D2Settings.model_fields:
-                    known = G2D2Settings.model_fields
-                    near = did_you_mean(name, known)
-                    raise ValueError(f"{name!r} is not a solver setting{near}; known are {', '.join(known)}")
+                require_setting(name, *keys)
         return value
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        groups = [next(map(_length, group.values()), 1) for group in self.zipped]
+        cells = math.prod([*map(_length, self.cross.values()), *groups, len(self.points) or 1])
+        if cells > MAX_CELLS:
+            raise ValueError(f"it has {cells} combinations and may have {MAX_CELLS}; give fewer values, or two sweeps")
         for name, axis in self.axes():
             if not axis:
                 raise ValueError(f"{name} has no values; give at least one")
             if len(set(map(repr, axis))) < len(axis):
                 raise ValueError(f"{name} names a value twice")
         for group in self.zipped:
-            lengths = {name: len(_values(axis)) for name, axis in group.items()}
+            lengths = {name: _length(axis) for name, axis in group.items()}
             if len(set(lengths.values())) > 1:
                 raise ValueError(f"zipped settings must have equally many values, and have {lengths}")
         names = self.names()
@@ -117,6 +122,18 @@ class Grid(_Model):
             point = {name: value for part in parts for name, value in part.items()}
             if not any(matches(point, pattern) for pattern in self.exclude):
                 yield point
+
+
+def require_setting(name: str, *keys: int | str) -> None:
+    """A solver setting's name, or an error at that key with the nearest one."""
+    known = G2D2Settings.model_fields
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise AtKeyError(f"{name!r} is not a solver setting{near}; known are {', '.join(known)}", *keys, name)
+
+
+def _length(axis: Axis) -> int:
+    return axis.count if isinstance(axis, Range) else len(axis)
 
 
 def _values(axis: Axis) -> list[Value]:

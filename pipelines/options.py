@@ -8,11 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
 from operators import TASKS, InputError, Operator, build_operator, operator_names, operator_settings
+from operators.plain_yaml import parse_yaml
 from operators.tasks import LARGEST_SIGMA
+from operators.validation import did_you_mean
 from pipelines.colours import BACKGROUNDS
 
 
@@ -59,7 +60,8 @@ class Degradation:
 def degradation(args: argparse.Namespace, changes: Mapping[str, Any]) -> Degradation:
     """What `--operator` or `--task`, `--sigma` and `--set` say together."""
     if args.task is not None and args.task not in TASKS:
-        raise InputError(f"task: {args.task!r} is unknown; choose one of {', '.join(TASKS)}.")
+        near = did_you_mean(args.task, TASKS)
+        raise InputError(f"task: {args.task!r} is unknown{near}; choose one of {', '.join(TASKS)}.")
     task = TASKS[args.task] if args.task is not None else None
     name = task.operator if task else args.operator
     operator_settings(name)
@@ -81,13 +83,11 @@ def parse_changes(words: Sequence[str], models: Mapping[str, type[BaseModel]]) -
         owner = next((name for name, model in models.items() if key in model.model_fields), None)
         if owner is None:
             known = "; ".join(f"{name}: {', '.join(model.model_fields) or 'none'}" for name, model in models.items())
-            raise InputError(f"--set: {key!r} is not a setting; known are {known}.")
+            near = did_you_mean(key, [field for model in models.values() for field in model.model_fields])
+            raise InputError(f"--set: {key!r} is not a setting{near}; known are {known}.")
         if key in found[owner]:
             raise InputError(f"--set: {key!r} is given twice; give it once.")
-        try:
-            found[owner][key] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise InputError(f"--set: the value of {word!r} cannot be read.") from None
+        found[owner][key] = parse_yaml(text, f"--set: the value of {word!r}").content
     return found
 
 

@@ -1,20 +1,20 @@
 """The specification of a sweep: one YAML file, typed, checked before anything heavy starts."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from eval.distribution import distribution_names
 from eval.metrics import metric_names
-from g2d2.settings import EXPERIMENTS, G2D2Settings, Precision
-from operators import InputError
-from operators.validation import validate
-from pipelines.grid import Grid
+from g2d2.settings import EXPERIMENTS, Precision
+from operators.credentials import holds_secret
+from operators.plain_yaml import LARGEST_INTEGER, read_yaml
+from operators.validation import AtKeyError, did_you_mean
+from pipelines.grid import Grid, require_setting
 
-_SECRET_IN_URI = re.compile(r"(?i)(?!sqlite)[a-z+0-9]+://\S*:\S*@|https?://\S*@|\S*[?&]\w*(password|token)\w*=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -36,21 +36,23 @@ class SolverChoice(_Model):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        unknown = sorted(set(self.settings) - set(G2D2Settings.model_fields))
-        if unknown:
-            known = ", ".join(G2D2Settings.model_fields)
-            raise ValueError(f"{', '.join(unknown)} is not a solver setting; known are {known}")
+        for name in self.settings:
+            require_setting(name, "settings")
         if self.experiment is not None and self.experiment not in EXPERIMENTS.get(self.preset, {}):
-            allowed = ", ".join(EXPERIMENTS["paper"])
-            raise ValueError(f"experiment {self.experiment!r} needs preset paper or reference and one of {allowed}")
+            known = EXPERIMENTS["paper"]
+            near, allowed = did_you_mean(self.experiment, known), ", ".join(known)
+            raise AtKeyError(
+                f"experiment {self.experiment!r}{near} needs preset paper or reference and one of {allowed}",
+                "experiment",
+            )
         return self
 
 
 class Selection(_Model):
     """Which measurements of the manifest take part."""
 
-    tasks: list[str] | None = None
-    """Only these tasks; all when left out."""
+    tasks: list[str] | None = Field(default=None, min_length=1)
+    """Only these tasks, at least one; all when left out."""
     skip: int = Field(default=0, ge=0)
     """Leave out this many measurements of each task, the first in the manifest's order."""
     limit: int | None = Field(default=None, gt=0)
@@ -89,7 +91,7 @@ class Tracking(_Model):
     @field_validator("uri")
     @classmethod
     def _no_password(cls, value: str | None) -> str | None:
-        if value is not None and _SECRET_IN_URI.match(value):
+        if value is not None and holds_secret(value):
             raise ValueError("it holds a password; set MLFLOW_TRACKING_URI or MLFLOW_TRACKING_PASSWORD instead")
         return value
 
@@ -191,32 +193,36 @@ class SweepSpec(_Model):
     def _distinct(cls, value: list[int]) -> list[int]:
         if not value or len(set(value)) < len(value):
             raise ValueError("it must name at least one seed, each once")
+        if max(map(abs, value)) > LARGEST_INTEGER:
+            raise ValueError(f"a seed must be a whole number from {-LARGEST_INTEGER} to {LARGEST_INTEGER}")
+        return value
+
+    @field_validator("manifest", "prior", "output")
+    @classmethod
+    def _no_secret(cls, value: str) -> str:
+        if holds_secret(value):
+            raise ValueError("it holds a password, token or key; give those in the environment")
         return value
 
     @field_validator("distribution")
     @classmethod
     def _known_distances(cls, value: list[str]) -> list[str]:
-        unknown = [name for name in value if name not in distribution_names()]
-        if unknown or len(set(value)) < len(value):
-            raise ValueError(f"each must be one of {', '.join(distribution_names())}, named once")
-        return value
+        return _each_once(value, distribution_names())
 
     @field_validator("metrics")
     @classmethod
     def _known_metrics(cls, value: list[str]) -> list[str]:
-        unknown = [name for name in value if name not in metric_names()]
-        if unknown or len(set(value)) < len(value):
-            raise ValueError(f"each must be one of {', '.join(metric_names())}, named once")
-        return value
+        return _each_once(value, metric_names())
+
+
+def _each_once(names: list[str], known: Collection[str]) -> list[str]:
+    for index, name in enumerate(names):
+        if name not in known or name in names[:index]:
+            near = "" if name in known else did_you_mean(name, known)
+            raise AtKeyError(f"{name!r}{near}: each must be one of {', '.join(known)}, named once", index)
+    return names
 
 
 def load_spec(path: Path | str) -> SweepSpec:
     """Read and check a YAML file; relative local paths in it are taken from the working directory."""
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"specification {path}: there is no such file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"specification {path}: it is not YAML ({' '.join(str(error).split())}).") from None
-    spec: SweepSpec = validate(SweepSpec, content if content is not None else {}, where=f"specification {path}")
-    return spec
+    return read_yaml(path, "specification").validate(SweepSpec)

@@ -132,6 +132,17 @@ def test_a_sweeps_name_is_a_plain_word(name):
         "HTTP://me:hush@x@host",
         "postgresql+psycopg2://me:hush@host/db",
         "postgresql://host/db?user=me&password=hush",
+        " http://me:hush@host:5000",
+        "\thttps://hush@host",
+        "http://host:5000/?api_key=hush",
+        "http://host:5000/#token=hush",
+        "mssql://host/db;uid=me;pwd=hush",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3Dhush",
+        "postgresql://host/db?sslpassword=hush",
+        "postgresql://host/db?p%61ssword=hush",
+        "ftp://me:hush@host",
+        "me:hush@host",
+        "sqlite:///x.db?Password=hush",
     ],
 )
 def test_a_tracking_address_with_a_secret_is_refused_unseen(uri):
@@ -142,11 +153,48 @@ def test_a_tracking_address_with_a_secret_is_refused_unseen(uri):
 
 
 @pytest.mark.parametrize(
-    "uri", ["http://host:5000", "sqlite:////data/a@b/x.db", "postgresql://host:5432/db", "databricks"]
+    "uri",
+    [
+        "http://host:5000",
+        "sqlite:////data/a@b/x.db",
+        "postgresql://host:5432/db",
+        "postgresql://me@host/db?sslmode=require",
+        "databricks",
+        "databricks://profile",
+    ],
 )
 def test_a_tracking_address_without_a_secret_is_taken(uri):
     values = {"name": "x", "manifest": "m", "prior": "cifar10", "output": "o", "tracking": {"uri": uri}}
     assert validate(SweepSpec, values, where="specification").tracking.uri == uri
+
+
+SECRET_ADDRESS = "s3://KEYHUSH:SECRETHUSH@bucket/x"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", SECRET_ADDRESS, SECRET_ADDRESS],
+        ["status", SECRET_ADDRESS],
+        ["report", SECRET_ADDRESS],
+        ["track", SECRET_ADDRESS],
+        ["manifest", "check", SECRET_ADDRESS],
+        ["prior", "info", SECRET_ADDRESS],
+        ["prior", "info", "https://hub/?token=SECRETHUSH"],
+        ["status", "http://h/?p%61ssword=SECRETHUSH"],
+        ["status", "out", "--address", "http://me:SECRETHUSH@127.0.0.1:9"],
+        ["status", "out", SECRET_ADDRESS],
+    ],
+)
+def test_an_address_with_a_secret_is_refused_by_commands_and_never_repeated(words, capfd):
+    try:
+        code = cli.main(words)
+    except SystemExit as end:  # words that argparse refuses
+        code = end.code
+    printed = "".join(capfd.readouterr())
+    assert code == 2
+    assert printed.strip()
+    assert "HUSH" not in printed
 
 
 @pytest.mark.parametrize("text", ["../../etc/passwd", "a/../b", "x\0y", "a\nb", "c:\\d", "a b", "ü"])

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from cluster.files.machines import Gpu
 from operators import InputError
+from operators.plain_yaml import read_yaml
 from operators.validation import validate
 from pipelines.storage.names import parse_url
 
@@ -179,18 +179,13 @@ class ClusterValues(_Model):
 
 def load_values(path: Path | str, changes: Mapping[str, Any] | None = None) -> ClusterValues:
     """Values from a YAML file, with single ones changed by their dotted names, as `workers.max`."""
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"values {path}: there is no such file; start from cluster/values.yaml.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"values {path}: it is not YAML ({' '.join(str(error).split())}).") from None
-    if content is not None and not isinstance(content, dict):
-        raise InputError(f"values {path}: it must be a mapping of names to values.")
-    values = dict(content or {})
+    document = read_yaml(path, "values", missing="there is no such file; start from cluster/values.yaml")
+    if document.content is not None and not isinstance(document.content, dict):
+        raise InputError(f"{document.where}: it must be a mapping of names to values.")
+    values = dict(document.content or {})
     for name, value in (changes or {}).items():
         _put(values, name.split("."), value)
-    return validate(ClusterValues, values, where=f"values {path}")
+    return validate(ClusterValues, values, where=document.where, place=None if changes else document.at)
 
 
 def _put(values: dict[str, Any], parts: list[str], value: Any) -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import Tensor
 
 from g2d2.priors.plain_tensors import read_plain
+from operators import plain_yaml
 from operators.errors import InputError
+from operators.plain_yaml import PlainLoader
 
 State = dict[str, Tensor]
 
@@ -20,28 +21,20 @@ _ANCHOR = "transformer.content_emb.emb.weight"
 """Present in every diffusion model of this family, whatever its conditioning."""
 
 
-class _PlainLoader(yaml.SafeLoader):
+class _TupleLoader(PlainLoader):
     """Plain YAML plus the tuples these configurations write; every other Python tag stays refused."""
 
 
-def _sequence(loader: yaml.SafeLoader, node: Any) -> list[Any]:
+def _sequence(loader: PlainLoader, node: Any) -> list[Any]:
     return loader.construct_sequence(node, deep=True)
 
 
-_PlainLoader.add_constructor("tag:yaml.org,2002:python/tuple", _sequence)
+_TupleLoader.add_constructor("tag:yaml.org,2002:python/tuple", _sequence)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The `model` section: `target`, and `params`."""
-    path = Path(path)
-    try:
-        loader = _PlainLoader(path.read_text(encoding="utf-8"))
-        content = loader.get_single_data()
-    except FileNotFoundError:
-        raise InputError(f"config {path}: there is no such file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"config {path}: it is not plain YAML, and nothing in it was executed ({reason}).") from None
+    content = plain_yaml.read_yaml(path, "config", loader=_TupleLoader).content
     model = content.get("model") if isinstance(content, dict) else None
     if not isinstance(model, dict) or not isinstance(model.get("params"), dict):
         raise InputError(f"config {path}: it has no section model.params.")

@@ -10,6 +10,7 @@ import yaml
 
 from cluster.files import KINDS, load_values
 from operators import InputError
+from operators.plain_yaml import parse_yaml
 from pipelines.images import write_bytes
 
 EXAMPLE = "g2d2 cluster render aws --values cluster/values.yaml --set gpu=A10G workers.max=8 > cluster.yaml"
@@ -70,8 +71,5 @@ def _changes(words: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"--set: {word!r} is not name=value, such as workers.max=8.")
         if name in changes:
             raise InputError(f"--set: {name!r} is given twice; give it once.")
-        try:
-            changes[name] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise InputError(f"--set: the value of {word!r} cannot be read.") from None
+        changes[name] = parse_yaml(text, f"--set: the value of {word!r}").content
     return changes

@@ -3,8 +3,7 @@
 import argparse
 from importlib.resources import files
 
-import yaml
-
+from operators.plain_yaml import parse_yaml
 from operators.validation import validate
 from pipelines.commands.sweep import finish
 from pipelines.manifest import BuildSettings, build_manifest
@@ -23,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure all held-out photographs, then sweep some; run again, it goes on, takes more or shows the results."""
     manifest, output = f"{args.out}/manifest", f"{args.out}/sweep"
-    values = yaml.safe_load(files("pipelines").joinpath("demo.yaml").read_text(encoding="utf-8"))
+    values = parse_yaml(files("pipelines").joinpath("demo.yaml").read_text(encoding="utf-8"), "demo").content
     places = {"manifest": manifest, "output": output, "select": {"limit": args.images}}
     spec = validate(SweepSpec, values | places, where="demo")
     build_manifest(validate(BuildSettings, {"source": "cifar10-heldout", "tasks": TASKS}, where="demo"), manifest)

@@ -24,6 +24,7 @@ from eval.scores import score_schema
 from eval.statistics import bootstrap_interval
 from eval.weights import find_weights
 from operators import InputError
+from operators.validation import did_you_mean
 from pipelines.colours import Background
 from pipelines.images import decode_image, write_bytes
 from pipelines.options import add_background_option, parse_changes
@@ -143,7 +144,9 @@ def _chosen(given: Sequence[str] | None) -> list[str]:
     known = [*metric_names(), *distribution_names()]
     for name in given:
         if name not in known:
-            raise InputError(f"metrics: {name!r} is unknown; choose from {', '.join(known)}.")
+            raise InputError(
+                f"metrics: {name!r} is unknown{did_you_mean(name, known)}; choose from {', '.join(known)}."
+            )
         if name in _NEEDS_MEASUREMENT:
             raise InputError(f"metrics: {name!r} needs the measurement, which pictures do not have; choose another.")
     return list(dict.fromkeys(given))

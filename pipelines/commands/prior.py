@@ -11,6 +11,7 @@ from g2d2.priors.checking import check_folder
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import folder_bytes, read_shape
 from operators.errors import InputError
+from operators.validation import did_you_mean
 from pipelines.actions import Action, add_actions
 from pipelines.commands import prior_training
 
@@ -129,7 +130,8 @@ def _given(text: str) -> Path:
     cached = _cached(text, None) if text.count("/") == 1 and not text.startswith((".", "/", "~")) else None
     if cached is None:
         raise InputError(
-            f"prior: {text!r} is neither a folder here, a known name ({', '.join(CATALOG)}) nor a hub id in the local "
+            f"prior: {text!r}{did_you_mean(text, CATALOG)} is neither a folder here, a known name "
+            f"({', '.join(CATALOG)}) nor a hub id in the local "
             "cache."
         )
     return cached

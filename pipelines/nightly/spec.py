@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from eval.gate import Tolerance, default_tolerances, parse_tolerances
 from eval.gate.tolerances import checked_tolerance
 from operators import InputError
-from operators.validation import validate
+from operators.plain_yaml import Document, read_yaml
+from operators.validation import did_you_mean, validate
 from pipelines.spec import SweepSpec, load_spec
 from pipelines.storage.names import parse_url
 
@@ -78,14 +78,15 @@ class NightlySpec(BaseModel):
         self._parsed()
         return self
 
-    def sweep_spec(self, night: str) -> SweepSpec:
-        """The sweep of one night."""
+    def sweep_spec(self, night: str, document: Document | None = None) -> SweepSpec:
+        """The sweep of one night; a sentence about it names its line in the document, where one is given."""
         own = {"name": f"{self.name}-{night}", "output": f"{self.output.rstrip('/')}/nights/{night}"}
         if isinstance(self.sweep, str):
             values = load_spec(self.sweep).model_dump(mode="json") | own
         else:
             values = self.sweep | own
-        spec = validate(SweepSpec, values, where="sweep")
+        place = None if document is None else lambda keys: f"{document.at(['sweep', *keys])}: sweep"
+        spec = validate(SweepSpec, values, where="sweep", place=place)
         return spec.model_copy(update={"tracking": spec.tracking.model_copy(update={"uri": self._tracking_uri(spec)})})
 
     def gate(self, metrics: tuple[str, ...]) -> dict[str, Tolerance]:
@@ -117,23 +118,20 @@ class NightlySpec(BaseModel):
 
 def load_nightly(path: Path | str) -> NightlySpec:
     """Read and check a YAML file, its sweep included; relative paths in it are taken from the working directory."""
-    where = f"nightly {path}"
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{where}: there is no such file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: it is not YAML ({' '.join(str(error).split())}).") from None
+    document = read_yaml(path, "nightly")
+    content = document.content
     if isinstance(content, dict) and "://" in str(content.get("webhook")):
         raise InputError(
-            f"{where}: webhook holds a URL, which is a secret: put it into an environment variable and name that here."
+            f"{document.at(['webhook'])}: webhook holds a URL, which is a secret: put it into an environment variable "
+            "and name that here."
         )
-    spec: NightlySpec = validate(NightlySpec, content if content is not None else {}, where=where)
-    sweep = spec.sweep_spec("night")
+    spec: NightlySpec = document.validate(NightlySpec)
+    sweep = spec.sweep_spec("night", document)
     unknown = [metric for metric in spec.judged() or () if metric not in sweep.metrics]
     if unknown:
+        near = did_you_mean(unknown[0], sweep.metrics)
         raise InputError(
-            f"{where}: tolerances name {', '.join(unknown)}, which the sweep does not measure; it measures "
-            f"{', '.join(sweep.metrics)}."
+            f"{document.at(['tolerances', unknown[0]])}: tolerances name {', '.join(unknown)}{near}, which the sweep "
+            f"does not measure; it measures {', '.join(sweep.metrics)}."
         )
     return spec

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from eval.paper import paper_results
 from operators import InputError
-from operators.validation import validate
+from operators.plain_yaml import read_yaml
+from operators.validation import did_you_mean
 from pipelines.grid import Value
 from pipelines.paper.columns import COLUMNS, DISTANCES
 from pipelines.spec import SweepSpec, load_spec
@@ -138,17 +138,13 @@ def find_experiments(folder: Path, only: list[str] | None = None) -> list[Experi
         raise InputError(f"experiments {folder}: no folder in it has a {TABLE}; give the folder examples/paper.")
     unknown = sorted(set(only or ()) - set(names))
     if unknown:
-        raise InputError(f"only: {', '.join(unknown)} is not an experiment; known are {', '.join(names)}.")
+        near = did_you_mean(unknown[0], names)
+        raise InputError(f"only: {', '.join(unknown)}{near} is not an experiment; known are {', '.join(names)}.")
     return [_read(folder / name) for name in names if not only or name in only]
 
 
 def _read(folder: Path) -> Experiment:
-    path = folder / TABLE
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"table {path}: it is not YAML ({' '.join(str(error).split())}).") from None
-    table = validate(TableSpec, content if content is not None else {}, where=f"table {path}")
+    table = read_yaml(folder / TABLE, "table").validate(TableSpec)
     specs = {file.stem: load_spec(file) for file in sorted(folder.glob("*.yaml")) if file.name != TABLE}
     sorted_out: dict[tuple[bool, bool], dict[str, SweepSpec]] = {}
     for stem, spec in specs.items():

@@ -54,6 +54,15 @@ def test_what_matches_an_exclusion_does_not_run():
             {"cross": {"eta_k": [1]}},
             "'eta_k' is not a solver setting (did you mean 'eta_kl'?); known are process",
         ),
+        ({"cross": {"eta_kl": {"range": [0, 1], "count": 10**9}}}, "must be less than or equal to 100000"),
+        (
+            {"cross": {name: {"range": [0, 1], "count": 1000} for name in ("eta_kl", "gamma", "lambda_kl")}},
+            "it has 1000000000 combinations and may have 100000",
+        ),
+        (
+            {"cross": {"gamma": {"range": [0, 1], "count": 1000}}, "points": [{"eta_kl": k} for k in range(1, 102)]},
+            "it has 101000 combinations",
+        ),
         ({"cross": {"eta_kl": []}}, "eta_kl has no values"),
         ({"cross": {"eta_kl": [1.0, 1.0]}}, "names a value twice"),
         ({"cross": {"eta_kl": {"log": [0, 1], "count": 3}}}, "log needs numbers above 0 and runs from 0 to 1"),

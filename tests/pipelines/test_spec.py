@@ -14,16 +14,21 @@ from tests.pipelines.sweep_cases import specification, write_spec
         ({"name": "../x"}, "name is '../x'"),
         ({"seeds": [1, 1]}, "seeds is [1, 1]: it must name at least one seed, each once"),
         ({"metrics": ["psnr", "beauty"]}, "each must be one of"),
-        ({"solver": {"settings": {"etakl": 1}}}, "etakl is not a solver setting"),
+        ({"solver": {"settings": {"etakl": 1}}}, "'etakl' is not a solver setting (did you mean 'eta_kl'?)"),
         ({"solver": {"preset": "best"}}, "solver.preset is 'best'"),
-        ({"solver": {"experiment": "imagenet-sr9"}}, "experiment 'imagenet-sr9' needs preset paper or reference"),
+        ({"solver": {"experiment": "imagenet-sr9"}}, "experiment 'imagenet-sr9' (did you mean 'imagenet-sr4'?) needs"),
+        ({"metrics": ["pnsr"]}, "'pnsr' (did you mean 'psnr'?): each must be one of"),
+        ({"distribution": ["fdi"]}, "'fdi' (did you mean 'fid'?): each must be one of"),
+        ({"seeds": [2**63]}, "is beyond the whole numbers of 64 bits"),
+        ({"select": {"tasks": []}}, "select.tasks is []"),
+        ({"output": "s3://KEY:hunter2@bucket/x"}, "it holds a password, token or key"),
         ({"resources": {"batch": 0}}, "resources.batch"),
         ({"tracking": {"uri": "postgresql://me:hunter2@host/db"}}, "it holds a password"),
         ({"keep": {"prior_samples_at": [3]}}, "prior_samples_at needs traces: true"),
     ],
 )
 def test_a_bad_specification_is_told_in_a_sentence(changes, said, tmp_path):
-    path = write_spec(tmp_path / "spec.yaml", specification("m", "p", "o", **changes))
+    path = write_spec(tmp_path / "spec.yaml", specification("m", "p", "o") | changes)
     with pytest.raises(InputError) as caught:
         load_spec(path)
     assert said in str(caught.value)
