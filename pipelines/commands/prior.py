@@ -131,8 +131,7 @@ def _given(text: str) -> Path:
     if cached is None:
         raise InputError(
             f"prior: {text!r}{did_you_mean(text, CATALOG)} is neither a folder here, a known name "
-            f"({', '.join(CATALOG)}) nor a hub id in the local "
-            "cache."
+            f"({', '.join(CATALOG)}) nor a hub id in the local cache."
         )
     return cached
 

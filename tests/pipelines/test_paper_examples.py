@@ -248,7 +248,7 @@ def test_the_ablations_over_100_images_print_the_same_run_twice():
 
 def test_mistakes_are_told_in_a_sentence(tmp_path, capsys):
     assert run("paper", EXAMPLES, "--only", "maine", "--list") == 2
-    assert "only: maine is not an experiment; known are" in capsys.readouterr().err
+    assert "only: maine (did you mean 'main'?) is not an experiment; known are" in capsys.readouterr().err
     assert run("paper", tmp_path) == 2
     assert "no folder in it has a table.yaml" in capsys.readouterr().err
     (tmp_path / "odd").mkdir()
