@@ -27,7 +27,7 @@ def night_conditions(sweep: SweepSpec) -> Conditions:
         "channels_last": sweep.resources.channels_last,
         "prior digest": lines.prior_digest,
         "manifest digest": lines.manifest_digest,
-        "seeds": _listed(sweep.seeds),
+        "seeds": _listed(sorted(sweep.seeds)),
         "select.tasks": "all" if sweep.select.tasks is None else _listed(sorted(sweep.select.tasks)),
         "select.skip": sweep.select.skip,
         "select.limit": "none" if sweep.select.limit is None else sweep.select.limit,

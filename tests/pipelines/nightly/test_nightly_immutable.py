@@ -185,3 +185,20 @@ def test_a_night_that_an_earlier_version_left_stays_as_it_is(quick, tmp_path, ca
     (tmp_path / "out" / "history" / "a" / "conditions.json").unlink()
     assert run("nightly", path, "--night", "a") == 2
     assert "an earlier version ran it and did not keep its specification" in capsys.readouterr().err
+
+
+def test_of_two_that_begin_a_night_at_once_one_goes_on(quick, tmp_path, monkeypatch, capsys):
+    path, night = quick
+    night("a")
+    other = json.loads((tmp_path / "out" / "history" / "a" / "conditions.json").read_text())
+    other["facts"]["seeds"] = "9"
+
+    def meanwhile(*_, **__):
+        place = tmp_path / "out" / "history" / "b"
+        place.mkdir()
+        (place / "conditions.json").write_text(json.dumps(other))
+
+    monkeypatch.setattr("pipelines.nightly.night.check_work", meanwhile)
+    assert run("nightly", path, "--night", "b") == 2
+    assert "night b: it was begun just now with another specification (seeds 9 -> 0)" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "history" / "b" / "night.json").exists()
