@@ -83,8 +83,24 @@ def score_schema(
         raise InputError(f"score columns: {', '.join(twice)} is named twice: each column needs a name of its own.")
     fields = [*_FIXED.items(), *parameters.items(), *((name, pa.float64()) for name in metrics)]
     fields += (beside or {}).items()
+    return pa.schema(fields, metadata=_metadata(metrics, parameters))
+
+
+def with_metrics(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """A scored table with more metrics, which its metadata names before those that are costs."""
+    if not columns:
+        return table
+    metrics, parameters = _roles(table, "scores")
+    costs = [name for name in metrics if name in ROW_COSTS or name == "peak_bytes"]
+    named = [*(name for name in metrics if name not in costs), *columns, *costs]
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    return table.replace_schema_metadata(_metadata(named, parameters))
+
+
+def _metadata(metrics: Sequence[str], parameters: Iterable[str]) -> dict[bytes, bytes]:
     facts = {"version": SCHEMA_VERSION, "metrics": list(metrics), "parameters": list(parameters)}
-    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(facts).encode()})
+    return {METADATA_KEY: json.dumps(facts).encode()}
 
 
 @dataclass(frozen=True)
@@ -144,6 +160,16 @@ class ScoreTable:
             said = " ".join(str(error).split())
             raise InputError(f"scores {path}: it cannot be read as Parquet ({shorten(said)}).") from None
         return cls(table, where=f"scores {path}")
+
+    def only(self, metrics: Sequence[str]) -> "ScoreTable":
+        """The same rows with these metrics alone, and the costs."""
+        known = [name for name in self.metrics if name not in ("seconds", "peak_bytes")]
+        for name in metrics:
+            if name not in known:
+                raise InputError(f"metrics: {self.where} has no {name!r}; it has {', '.join(known) or 'none'}.")
+        table = self.table.drop_columns([name for name in known if name not in metrics])
+        kept = [*metrics, *(name for name in self.metrics if name not in known)]
+        return ScoreTable(table.replace_schema_metadata(_metadata(kept, self.parameters)), where=self.where)
 
     def cells(self) -> list[str]:
         """Cell ids in the order of their parameters, whatever the order of the rows."""

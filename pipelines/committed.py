@@ -1,25 +1,71 @@
-"""Scores that are committed for a plan's items, shard by shard or as the one table that was collected from them."""
+"""Scores that are committed for a plan's items: all metrics, shard by shard or as the one table made from them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval.scores import with_metrics
 from operators import InputError
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
+from pipelines.scorings import Scoring
 from pipelines.storage import readable
 
 
-def current_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
+def current_scores(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table:
     """The collected table, one file instead of thousands, where it is whole; else what the plan's shards hold."""
-    name = folder.table_name(plan.id, scoring)
+    name, wanted = folder.table_name(plan.id, scorings[0].id), {name for one in scorings for name in one.metrics}
     if folder.store.exists(name):
         table = folder.store.read_table(name)
-        if len(table) == plan.items and pc.all(pc.is_in(table["item"], value_set=planned_items(folder, plan))).as_py():
+        items = planned_items(folder, plan)
+        whole = len(table) == plan.items and pc.all(pc.is_in(table["item"], value_set=items)).as_py()
+        if whole and wanted <= set(table.column_names):
             return table
-    return collect_scores(folder, plan, scoring)
+    return collect_scores(folder, plan, scorings)
+
+
+def collect_scores(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table:
+    """The committed scores of the plan's items as one table, joined by item over all scorings, the first one's first.
+
+    A metric that another scoring has not computed for an item is null there.
+    """
+    own, *added = scorings
+    tables = dict(score_tables(folder, plan, own.id))
+    if not tables:
+        raise InputError(
+            f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
+        )
+    table = _one_table(folder, own.id, tables)
+    for scoring in added:
+        new = [name for name in scoring.metrics if name not in table.column_names]
+        parts = dict(score_tables(folder, plan, scoring.id, ["item", "error", *new])) if new else {}
+        other = _one_table(folder, scoring.id, parts) if parts else None
+        table = with_metrics(table, _aligned(table, other, new))
+    return table
+
+
+def _aligned(table: pa.Table, other: pa.Table | None, metrics: list[str]) -> dict[str, pa.ChunkedArray]:
+    """Columns of another table in the order of this one's items; null where an item has none or was not scored."""
+    if other is None:
+        return {name: pa.chunked_array([pa.nulls(len(table), pa.float64())]) for name in metrics}
+    other = other.filter(pc.is_null(other["error"]))
+    places = pc.index_in(table["item"], value_set=other["item"].combine_chunks())
+    return {name: other[name].take(places) for name in metrics}
+
+
+def unscored_notes(table: pa.Table, url: str, scorings: Sequence[Scoring]) -> list[str]:
+    """A sentence for each metric that lacks images which others have, with what to do about it."""
+    sentences, solved = [], table.filter(pc.is_null(table["error"]))
+    for name in (name for scoring in scorings[1:] for name in scoring.metrics):
+        missing = solved[name].null_count if name in solved.column_names else 0
+        if missing:
+            sentences.append(
+                f"{name} is scored for {len(solved) - missing} of {len(solved)} images: "
+                f"`g2d2 score {url} --metrics {name}` goes on"
+            )
+    return sentences
 
 
 def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
@@ -28,17 +74,7 @@ def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
     return {name for name, table in tables if table["error"].null_count < len(table)}
 
 
-def collect_scores(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:
-    """The committed scores of the plan's items as one table."""
-    tables = dict(score_tables(folder, plan, scoring))
-    if not tables:
-        raise InputError(
-            f"sweep {folder.url}: nothing is scored yet; `g2d2 sweep` with the same specification goes on."
-        )
-    return _joined(folder, scoring, tables)
-
-
-def _joined(folder: SweepFolder, scoring: str, tables: dict[str, pa.Table]) -> pa.Table:
+def _one_table(folder: SweepFolder, scoring: str, tables: dict[str, pa.Table]) -> pa.Table:
     """One table; a shard whose columns are not those of the first is named."""
     schema = next(iter(tables.values())).schema
     for shard, table in tables.items():

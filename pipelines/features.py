@@ -1,7 +1,9 @@
 """Features of a shard's reconstructions and truths, stored while it is scored, and the distances made from them."""
 
+import math
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eval.distribution import (
+    CellDistance,
     DistributionResult,
     Unavailable,
     build_distribution,
@@ -21,6 +24,8 @@ from eval.distribution import (
 )
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
+from pipelines.scorings import Scoring
+from pipelines.work_items import Shard
 
 DISTANCES = pa.schema(
     [
@@ -29,11 +34,12 @@ DISTANCES = pa.schema(
         ("value", pa.float64()),
         ("count_truth", pa.int64()),
         ("count_images", pa.int64()),
+        ("expected", pa.int64()),
         ("note", pa.string()),
         ("unavailable", pa.string()),
     ]
 )
-"""One distance of one cell, or why there is none."""
+"""One distance of one cell, over how many of its images, or why there is none."""
 _BATCH = 32
 _TRUTH = "truth"
 """Stands where a reconstruction has its cell; no cell's id is a word."""
@@ -45,10 +51,10 @@ def write_features(
     shard: str,
     distribution: Sequence[str],
     rows: Sequence[dict[str, Any]],
-    truth: Tensor,
-    images: Tensor,
+    truth: Sequence[Tensor],
+    images: Sequence[Tensor],
 ) -> None:
-    """Store what the distances need of a shard; a network that is not available here leaves nothing."""
+    """Store what the distances need of a shard; a network that is not available here leaves that to another try."""
     for network in networks(distribution):
         extractor = load_extractor(network)
         if isinstance(extractor, Unavailable):
@@ -58,9 +64,9 @@ def write_features(
         pictures = [*images, *(truth[index] for index in first.values())]
         table = pa.table(
             {
-                "cell": [row["cell"] for row in rows] + [_TRUTH] * len(first),
-                "item": [row["item"] for row in rows] + [None] * len(first),
-                "measurement": [row["measurement"] for row in rows] + list(first),
+                "cell": pa.array([row["cell"] for row in rows] + [_TRUTH] * len(first), pa.string()),
+                "item": pa.array([row["item"] for row in rows] + [None] * len(first), pa.string()),
+                "measurement": pa.array([row["measurement"] for row in rows] + list(first), pa.string()),
                 "seed": pa.array([row["seed"] for row in rows] + [0] * len(first), pa.int64()),
                 "features": pa.FixedSizeListArray.from_arrays(
                     extract_features(extractor, pictures, _BATCH).ravel(), extractor.dim
@@ -75,22 +81,64 @@ def networks(distribution: Sequence[str]) -> list[str]:
     return sorted({distribution_network(name) for name in distribution})
 
 
-def cell_distances(folder: SweepFolder, plan: Plan, scoring: str, distribution: Sequence[str]) -> pa.Table:
-    """Every distance of every cell, from the features of the plan's items."""
-    items = folder.store.read_table(folder.plan_name(plan.id), columns=["item"])["item"].combine_chunks()
+def available(distribution: Sequence[str]) -> bool:
+    """Whether any of their networks can be had in this process."""
+    return any(not isinstance(load_extractor(network), Unavailable) for network in networks(distribution))
+
+
+def without_features(folder: SweepFolder, plan: Plan, scoring: Scoring) -> list[Shard]:
+    """Shards whose features are not all stored: a worker without a network's weights has skipped them."""
+    stored = [folder.feature_shards(scoring.id, network) for network in networks(scoring.distribution)]
+    return [shard for shard in plan.shards if any(shard.name not in names for names in stored)]
+
+
+def cell_distances(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table | None:
+    """Every distance of every cell, from the features of the plan's items; None where no scoring has any."""
+    asked: dict[str, Scoring] = {}
+    for scoring in scorings:
+        asked |= {name: scoring for name in scoring.distribution if name not in asked}
+    if not asked:
+        return None
+    planned = folder.store.read_table(folder.plan_name(plan.id), columns=["item", "cell"])
+    items = planned["item"].combine_chunks()
+    expected = {row["values"]: row["counts"] for row in pc.value_counts(planned["cell"]).to_pylist()}
     results: list[tuple[str, DistributionResult]] = []
-    for network in networks(distribution):
-        names = [name for name in distribution if distribution_network(name) == network]
+    sources = {name: (scoring.id, distribution_network(name)) for name, scoring in asked.items()}
+    for source in dict.fromkeys(sources.values()):
+        names = [name for name in sources if sources[name] == source]
         with tempfile.TemporaryDirectory(prefix="g2d2-features-") as place:
-            stored = _Stored(folder, plan, scoring, network, items, Path(place))
+            stored = _Stored(folder, plan, *source, items, Path(place))
             for cell in plan.cells:
                 results += [(cell.id, stored.distance(name, cell.id)) for name in names]
-    rows = [result.model_dump(include=set(DISTANCES.names)) | _named(cell, result) for cell, result in results]
+    rows = [
+        result.model_dump(include=set(DISTANCES.names))
+        | {"cell": cell, "metric": result.name, "expected": expected.get(cell, 0)}
+        for cell, result in results
+    ]
     return pa.Table.from_pylist(rows, schema=DISTANCES)
 
 
-def _named(cell: str, result: DistributionResult) -> dict[str, str]:
-    return {"cell": cell, "metric": result.name}
+def distances_by_cell(table: pa.Table | None) -> dict[str, dict[str, CellDistance]]:
+    """The same by cell and name; of a table that does not say how many images a cell has, all count as there."""
+    cells: dict[str, dict[str, CellDistance]] = {}
+    for row in [] if table is None else table.to_pylist():
+        value = row["value"] if row["value"] is not None and math.isfinite(row["value"]) else None
+        images = row["count_images"] or 0
+        expected = images if row.get("expected") is None else row["expected"]
+        distance = CellDistance(row["metric"], value, images, expected, row["unavailable"])
+        cells.setdefault(row["cell"], {})[row["metric"]] = distance
+    return cells
+
+
+def distance_notes(by_cell: Mapping[str, Mapping[str, CellDistance]]) -> list[str]:
+    """A sentence for each distance that some cells lack or have over a part of their images only."""
+    problems: Counter[tuple[str, str]] = Counter()
+    for distances in by_cell.values():
+        problems.update((d.name, reason) for d in distances.values() if (reason := d.problem()) is not None)
+    return [
+        f"{name} of {count} {'cell' if count == 1 else 'cells'}: {reason.rstrip('.')}"
+        for (name, reason), count in problems.items()
+    ]
 
 
 class _Stored:

@@ -106,6 +106,10 @@ class SweepFolder:
         """Names of the shards that are scored in this way."""
         return self._shards(f"scores/{scoring}")
 
+    def feature_shards(self, scoring: str, network: str) -> set[str]:
+        """Names of the shards whose features by this network are stored."""
+        return self._shards(f"features/{scoring}/{network}")
+
     def reference_chunks(self, scoring: str) -> set[str]:
         """Names of the chunks of measurements that are scored in this way."""
         return self._shards(f"references/{scoring}")

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import torch
 
 from eval.metrics import Scored, metric_info, score
+from eval.report.ranking import shared_rows
+from eval.scores import ScoreTable
 from eval.statistics import Interval, bootstrap_interval
 from operators import InputError, stack_operators
 from pipelines.devices import connect
@@ -32,6 +34,7 @@ from pipelines.patience import tell
 from pipelines.plan import Plan
 from pipelines.progress import progress
 from pipelines.scoring import loaded_metric
+from pipelines.scorings import Scoring
 from pipelines.spec import SweepSpec
 
 CHUNK = 64
@@ -42,15 +45,15 @@ _NAMES = ("digest", "measurement", "task")
 _PLACE = ("measurement", "manifest_shard", "manifest_row", "cell_index")
 
 
-def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring: str, again: bool = False) -> None:
+def score_measurements(spec: SweepSpec, folder: SweepFolder, plan: Plan, scoring: Scoring, again: bool = False) -> None:
     """Score the plan's measurements that are not yet, or all `again`; a fault is told and costs no result."""
-    scorer = ReferenceScorer(spec.output, spec.manifest, scoring, tuple(judged(spec.metrics)))
+    scorer = ReferenceScorer(spec.output, spec.manifest, scoring.id, tuple(judged(scoring.metrics)))
     if not scorer.metrics:
         return
     try:
-        for chunk in folder.reference_chunks(scoring) if again else ():
-            folder.store.delete(folder.references_name(scoring, chunk))
-        chunks = _missing_chunks(folder, plan, scoring)
+        for chunk in folder.reference_chunks(scoring.id) if again else ():
+            folder.store.delete(folder.references_name(scoring.id, chunk))
+        chunks = _missing_chunks(folder, plan, scoring.id)
         if len(chunks):
             connect()
             from pipelines.streaming import score_references  # imports Ray, which reads its settings then
@@ -68,15 +71,29 @@ def judged(metrics: Iterable[str]) -> list[str]:
     return [name for name in metrics if metric_info(name).direction != "none"]
 
 
-def collected_references(folder: SweepFolder, plan: Plan, scoring: str, metrics: Sequence[str]) -> pa.Table | None:
-    """The same as one file beside the chunks; None, and told, where they cannot be read."""
+def collected_references(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table | None:
+    """The metrics of all scorings as one file beside the chunks; None, and told, where they cannot be read."""
+    table: pa.Table | None = None
     try:
-        table = read_references(folder, plan, scoring, metrics)
+        for scoring in scorings:
+            known = [] if table is None else table.column_names
+            metrics = [name for name in judged(scoring.metrics) if name not in known]
+            other = read_references(folder, plan, scoring.id, metrics) if metrics else None
+            if other is not None:
+                table = other if table is None else _joined(table, other, metrics)
     except InputError as error:
         tell(f"the measurements themselves are not shown: {error} `g2d2 score {folder.url} --again` scores them anew.")
         return None
     if table is not None:
-        folder.store.write_table(folder.references_table_name(plan.id, scoring), table)
+        folder.store.write_table(folder.references_table_name(plan.id, scorings[0].id), table)
+    return table
+
+
+def _joined(table: pa.Table, other: pa.Table, metrics: Sequence[str]) -> pa.Table:
+    """More metrics of the same measurements; null where the other scoring lacks one."""
+    places = pc.index_in(table["digest"], value_set=other["digest"].combine_chunks())
+    for name in metrics:
+        table = table.append_column(name, other[name].take(places))
     return table
 
 
@@ -96,18 +113,26 @@ def read_references(folder: SweepFolder, plan: Plan, scoring: str, metrics: Sequ
     return table.take(first["row_min"]).sort_by([("task", "ascending"), ("measurement", "ascending")])
 
 
-def measurement_means(references: pa.Table | None) -> dict[str, tuple[int, dict[str, Interval]]]:
-    """By task, how many measurements were scored as images, and the mean of every metric that has one."""
+def measurement_means(references: pa.Table | None, scores: ScoreTable) -> dict[str, dict[str, Interval]]:
+    """By task and metric, the mean over the measurements that the cells of the task are ranked on.
+
+    A cell that failed on some would else stand beside a mean over others than its own.
+    """
+    means: dict[str, dict[str, Interval]] = {}
     if references is None:
-        return {}
-    found = {}
+        return means
     for task in pc.unique(references["task"]).to_pylist():
         part = references.filter(pc.equal(references["task"], task))
         names = np.array(part["measurement"].to_pylist(), dtype=object)
-        columns = {name: part[name].to_numpy() for name in part.column_names if name not in _NAMES}
-        means = {name: bootstrap_interval(v, names) for name, v in columns.items() if np.isfinite(v).any()}
-        found[task] = max((mean.clusters for mean in means.values()), default=0), means
-    return found
+        cells = [cell for cell in scores.cells() if scores.cell_parameters(cell).get("task", task) == task]
+        means[task] = {}
+        for metric in (name for name in scores.metrics if name in part.column_names):
+            values = part[metric].to_numpy().astype(np.float64)
+            shared = {name for name, _ in shared_rows({cell: scores.values(cell, metric) for cell in cells})}
+            kept = np.array([name in shared for name in names]) & np.isfinite(values)
+            if kept.any():
+                means[task][metric] = bootstrap_interval(values[kept], names[kept])
+    return means
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -15,8 +14,7 @@ from eval.metrics import Metric, Scored, build_metric, score
 from eval.scores import PROVENANCE, ROW_COSTS, score_schema
 from g2d2.settings import G2D2Settings
 from operators import InputError, Operator, stack_operators
-from pipelines.features import write_features
-from pipelines.identity import fingerprint
+from pipelines.features import available, write_features
 from pipelines.images import decode_stored
 from pipelines.layout import SweepFolder
 from pipelines.manifest import (
@@ -28,16 +26,10 @@ from pipelines.manifest import (
     measurement,
     read_row,
 )
+from pipelines.scorings import Scoring
 
-SCORING_VERSION = 2
-"""Raised when a score's value changes for the same images, or a table's columns do."""
 COSTS = ("seconds", "peak_bytes")
 """Measured while solving; they stand beside the metrics."""
-
-
-def scoring_id(metrics: Sequence[str], distribution: Sequence[str] = ()) -> str:
-    """Scores of other metrics, or of another version, never mix with these."""
-    return fingerprint("scoring", SCORING_VERSION, sorted(metrics), *([sorted(distribution)] if distribution else []))
 
 
 @dataclass(frozen=True)
@@ -46,12 +38,9 @@ class ShardScorer:
 
     output: str
     manifest_url: str
-    metrics: tuple[str, ...]
-    distribution: tuple[str, ...] = ()
-
-    @cached_property
-    def id(self) -> str:
-        return scoring_id(self.metrics, self.distribution)
+    scoring: Scoring
+    only_features: bool = False
+    """Store the features that a shard lacks, whose metrics are committed."""
 
     @cached_property
     def folder(self) -> SweepFolder:
@@ -63,27 +52,25 @@ class ShardScorer:
 
     def __call__(self, shard: str) -> dict[str, Any]:
         """Score a solved shard and commit its scores; what an item was solved with stands beside them."""
+        metrics, distribution = self.scoring.metrics, self.scoring.distribution
+        if self.only_features and not available(distribution):
+            return {"shard": shard, "rows": 0, "failed": 0}
         records = [_record(row) for row in self.folder.read_solved(shard).to_pylist()]
         rows = self._scorable(records)
-        if rows:
-            scored = _scored(rows)
-            for name, values in score([loaded_metric(name) for name in self.metrics], scored).items():
+        scored = _scored(rows) if rows else None
+        if scored is not None and not self.only_features:
+            for name, values in score([loaded_metric(name) for name in metrics], scored).items():
                 for row, value in zip(rows, values.tolist(), strict=True):
                     row.record[name] = value
-            write_features(
-                self.folder,
-                self.id,
-                shard,
-                self.distribution,
-                [row.record for row in rows],
-                scored.truth,
-                scored.images,
-            )
-        schema = score_schema(parameters=_PARAMETERS, metrics=[*self.metrics, *COSTS], beside=_BESIDE)
-        lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
-        name = self.folder.scores_name(self.id, shard)
-        self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))
-        return {"shard": shard, "rows": len(lines), "failed": sum(line["error"] is not None for line in lines)}
+        pictures = ([], []) if scored is None else (list(scored.truth), list(scored.images))
+        write_features(self.folder, self.scoring.id, shard, distribution, [row.record for row in rows], *pictures)
+        if not self.only_features:
+            schema = score_schema(parameters=_PARAMETERS, metrics=[*metrics, *COSTS], beside=_BESIDE)
+            lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
+            name = self.folder.scores_name(self.scoring.id, shard)
+            self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))
+        failed = sum(record["error"] is not None for record in records)
+        return {"shard": shard, "rows": len(records), "failed": failed}
 
     def _scorable(self, records: list[dict[str, Any]]) -> list["_Row"]:
         """Solved rows with their truth and measurement; a row without them carries the reason instead of scores."""

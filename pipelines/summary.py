@@ -10,6 +10,7 @@ from eval.scores import ScoreTable
 from eval.statistics import Interval, PairedResult, bootstrap_interval, compare_grid, corrected_together
 from eval.verdicts import SIGNIFICANT, images_needed, verdict
 from operators import InputError
+from pipelines.features import distances_by_cell
 from pipelines.references import LABEL, measurement_means
 
 _SHOWN_CELLS = 40
@@ -23,30 +24,32 @@ def cell_table(
     grid: Sequence[str],
     distances: pa.Table | None = None,
     references: pa.Table | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """One line per cell: task, process and what the grid varies, then mean and 95 % interval of each metric.
 
-    Below them what the measurements of each task are worth by themselves, as images.
+    Below them what the measurements of each task are worth by themselves, as images, and what is not complete.
     """
     cells = scores.cells()
-    shown, known = _shown(scores, grid), _distances(distances)
-    names = list(dict.fromkeys(name for _, name in known))
+    shown, known = _shown(scores, grid), distances_by_cell(distances)
+    names = list(dict.fromkeys(name for cell in known.values() for name in cell))
     header = [*shown, *metrics, *names, "s/image", "n", "failed"]
     rows = [
         [
             *_named(scores, cell, shown), *_means(scores, cell, metrics),
-            *(known.get((cell, name), "-") for name in names), *_costs(scores, cell),
+            *(str(known.get(cell, {}).get(name, "-")) for name in names), *_costs(scores, cell),
         ]
         for cell in cells[:_SHOWN_CELLS]
     ]  # fmt: skip
     rows += [
         [task if name == "task" else LABEL if name == "process" else "-" for name in shown]
         + [_interval(means[metric]) if metric in means else "-" for metric in metrics]
-        + ["-"] * (len(names) + 1) + [str(count), "-"]
-        for task, (count, means) in measurement_means(references).items()
+        + ["-"] * (len(names) + 1) + [str(max((mean.clusters for mean in means.values()), default=0)), "-"]
+        for task, means in measurement_means(references, scores).items()
     ]  # fmt: skip
     left = [] if len(cells) <= _SHOWN_CELLS else [f"... and {len(cells) - _SHOWN_CELLS} cells more in {scores.where}"]
-    return "\n".join([aligned([header, *rows], words=range(len(shown))), *left])
+    told = [f"note: {note}" for note in notes]
+    return "\n".join([aligned([header, *rows], words=range(len(shown))), *left, *told])
 
 
 def process_table(scores: ScoreTable, metrics: Sequence[str], grid: Sequence[str]) -> str | None:
@@ -98,11 +101,6 @@ def _text(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _distances(table: pa.Table | None) -> dict[tuple[str, str], str]:
-    rows = [] if table is None else table.select(["cell", "metric", "value"]).to_pylist()
-    return {(row["cell"], row["metric"]): "-" if row["value"] is None else f"{row['value']:.3f}" for row in rows}
 
 
 def _means(scores: ScoreTable, cell: str, metrics: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,16 +13,17 @@ import pyarrow.compute as pc
 from eval.scores import ScoreTable
 from g2d2.version import SOLVER_VERSION, __version__
 from pipelines.attempts import forget
-from pipelines.committed import collect_scores, failed_shards, planned_items
+from pipelines.committed import collect_scores, failed_shards, planned_items, unscored_notes
 from pipelines.devices import connect, devices_now, place
-from pipelines.features import cell_distances
+from pipelines.features import cell_distances, distance_notes, distances_by_cell, without_features
 from pipelines.layout import SweepFolder
 from pipelines.patience import patience, tell
 from pipelines.plan import Plan, make_plan, read_plan
 from pipelines.progress import progress
 from pipelines.readiness import check_scoring, check_work
-from pipelines.references import collected_references, judged, score_measurements
-from pipelines.scoring import COSTS, ShardScorer, scoring_id
+from pipelines.references import collected_references, score_measurements
+from pipelines.scoring import ShardScorer
+from pipelines.scorings import Scoring, added_record, chosen_scorings, known_scorings
 from pipelines.spec import SweepSpec
 from pipelines.tracking.environment import environment
 from pipelines.work_items import Shard
@@ -56,67 +57,105 @@ class SweepResult:
     scores: ScoreTable
     scores_url: str
     distances: pa.Table | None = None
-    """Distances of every cell, where the specification asks for some."""
+    """Distances of every cell, where some were asked for."""
 
     references: pa.Table | None = None
     """Scores of the measurements themselves."""
+
+    notes: Sequence[str] = ()
+    """Which metrics and distances lack images that the sweep has, and why."""
 
 
 def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder, retry_failed)
-    scoring = scoring_id(spec.metrics, spec.distribution)
-    solved, scored = folder.solved_shards(), folder.scored_shards(scoring)
+    scoring = Scoring.of(spec.metrics, spec.distribution)
+    solved, scored = folder.solved_shards(), folder.scored_shards(scoring.id)
     if retry_failed:
-        scored -= failed_shards(folder, plan, scoring)  # what failed in solving has left its shard for a new one
+        scored -= failed_shards(folder, plan, scoring.id)  # what failed in solving has left its shard for a new one
     to_solve = [shard for shard in plan.shards if shard.name not in solved]
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
     for warning in check_work(spec, plan.cells, bool(to_solve), bool(to_score)):
         tell(f"warning: {warning}")
     _tell_of_kept(spec, folder, bool(solved))
-    folder.write_summary(_summary(spec, plan, scoring))
-    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
+    folder.write_summary(_summary(spec, plan, scoring) | _added(folder, scoring))
+    scorer = ShardScorer(spec.output, spec.manifest, scoring)
     if to_solve or to_score:
-        folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
+        _forget_collected(folder, plan, scoring)
         _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
+    _complete_features(folder, plan, scorer)
     score_measurements(spec, folder, plan, scoring)
-    return collect(folder, plan, scoring, spec.distribution)
+    return collect(folder, plan)
 
 
 def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
-    """Score what is solved with the specification's metrics, and solve nothing."""
+    """Score what is solved with these metrics and distances, whoever asked for them first, and solve nothing.
+
+    What no scoring of the folder has yet becomes one of its own, beside the others.
+    """
     folder = SweepFolder(spec.output)
-    plan, scoring = read_plan(folder), scoring_id(spec.metrics, spec.distribution)
-    unscored = folder.solved_shards() - (set() if again else folder.scored_shards(scoring))
-    todo = [shard for shard in plan.shards if shard.name in unscored]
-    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics), tuple(spec.distribution))
-    if todo:
-        for warning in check_scoring(spec):
-            tell(f"warning: {warning}")
-        folder.store.delete(folder.table_name(plan.id, scoring))  # it is not what is committed any more
-        connect()
-        from pipelines.streaming import score_only
+    plan, summary, solved = read_plan(folder), folder.read_summary(), folder.solved_shards()
+    old, *added = known_scorings(folder, summary)
+    own = Scoring.of(old.metrics, old.distribution)  # under another id where an earlier version made it
+    chosen = chosen_scorings([own, *added], spec.metrics, spec.distribution)
+    left = [solved - (set() if again else folder.scored_shards(scoring.id)) for scoring in chosen]
+    for warning in check_scoring(spec) if any(left) else ():
+        tell(f"warning: {warning}")
+    own = own if own in chosen else old
+    folder.write_summary(summary | {"scoring": own.id} | added_record([*added, *chosen], own))
+    _forget_collected(folder, plan, own)
+    for scoring, unscored in zip(chosen, left, strict=True):
+        scorer = ShardScorer(spec.output, spec.manifest, scoring)
+        _score(scorer, [shard for shard in plan.shards if shard.name in unscored])
+        _complete_features(folder, plan, scorer)
+        score_measurements(spec, folder, plan, scoring, again)
+    return collect(folder, plan)
 
-        with progress(_rows(todo), "images") as bar, closing(score_only(todo, scorer)) as lines:
-            for line in lines:
-                bar.update(line["rows"])
-    score_measurements(spec, folder, plan, scoring, again)
-    return collect(folder, plan, scoring, spec.distribution)
 
-
-def collect(folder: SweepFolder, plan: Plan, scoring: str, distribution: Sequence[str] = ()) -> SweepResult:
-    """Committed scores as one table, written beside them, and how complete it is."""
-    table = collect_scores(folder, plan, scoring)
-    name = folder.table_name(plan.id, scoring)
-    folder.store.write_table(name, table)
-    distances = cell_distances(folder, plan, scoring, distribution) if distribution else None
+def collect(folder: SweepFolder, plan: Plan) -> SweepResult:
+    """Committed scores of all scorings as one table, written beside them, and how complete it is."""
+    scorings = known_scorings(folder)
+    own = scorings[0].id
+    table = collect_scores(folder, plan, scorings)
+    name = folder.table_name(plan.id, own)
+    distances = cell_distances(folder, plan, scorings)
     if distances is not None:
-        folder.store.write_table(folder.distances_name(plan.id, scoring), distances)
+        folder.store.write_table(folder.distances_name(plan.id, own), distances)
+    references = collected_references(folder, plan, scorings)
+    folder.store.write_table(name, table)
     url, scores = folder.store.url(name), ScoreTable(table, where=folder.store.url(name))
-    metrics = judged(name for name in scores.metrics if name not in COSTS)
-    references = collected_references(folder, plan, scoring, metrics)
-    return SweepResult(folder, plan, count(folder, plan, scoring, table), scores, url, distances, references)
+    notes = [*unscored_notes(table, folder.url, scorings), *distance_notes(distances_by_cell(distances))]
+    return SweepResult(folder, plan, count(folder, plan, own, table), scores, url, distances, references, notes)
+
+
+def _added(folder: SweepFolder, own: Scoring) -> dict[str, Any]:
+    """What was scored in this folder besides, as the summary of the sweep carries it on."""
+    return added_record(known_scorings(folder), own) if folder.store.exists("sweep.json") else {}
+
+
+def _forget_collected(folder: SweepFolder, plan: Plan, own: Scoring) -> None:
+    """What was collected is not what is committed any more."""
+    folder.store.delete(folder.table_name(plan.id, own.id))
+    folder.store.delete(folder.distances_name(plan.id, own.id))
+
+
+def _complete_features(folder: SweepFolder, plan: Plan, scorer: ShardScorer) -> None:
+    """Features that a worker had to skip, now that one may have the weights."""
+    solved = folder.solved_shards()
+    lacking = [shard for shard in without_features(folder, plan, scorer.scoring) if shard.name in solved]
+    _score(replace(scorer, only_features=True), lacking)
+
+
+def _score(scorer: ShardScorer, shards: list[Shard]) -> None:
+    if not shards:
+        return
+    connect()
+    from pipelines.streaming import score_only
+
+    with progress(_rows(shards), "images") as bar, closing(score_only(shards, scorer)) as lines:
+        for line in lines:
+            bar.update(line["rows"])
 
 
 def _work(
@@ -183,11 +222,11 @@ def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Cou
     )
 
 
-def _summary(spec: SweepSpec, plan: Plan, scoring: str) -> dict[str, Any]:
+def _summary(spec: SweepSpec, plan: Plan, scoring: Scoring) -> dict[str, Any]:
     return {
         "specification": spec.model_dump(mode="json"),
         "plan": plan.id,
-        "scoring": scoring,
+        "scoring": scoring.id,
         "items": plan.items,
         "cells": len(plan.cells),
         "measurements": plan.measurements,

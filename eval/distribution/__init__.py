@@ -20,9 +20,10 @@ if TYPE_CHECKING:
         distribution_settings,
         score_distribution,
     )
-    from eval.distribution.results import DistributionResult, Unavailable
+    from eval.distribution.results import CellDistance, DistributionResult, Unavailable
 
 __all__ = [
+    "CellDistance",
     "Distribution",
     "DistributionResult",
     "FeatureExtractor",
@@ -43,6 +44,7 @@ __all__ = [
 __getattr__ = on_first_use(
     __name__,
     {
+        "CellDistance": "results",
         "Distribution": "metric",
         "DistributionResult": "results",
         "FeatureExtractor": "extractors",

@@ -12,6 +12,36 @@ class Unavailable:
     reason: str
 
 
+@dataclass(frozen=True)
+class CellDistance:
+    """A distance of one grid cell, with how many of its images it is over."""
+
+    name: str
+    value: float | None
+    images: int
+    expected: int
+    """Images that the cell would have if all were solved and scored."""
+
+    unavailable: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Over all images of the cell: only such values can be held against other cells'."""
+        return self.value is not None and self.images == self.expected
+
+    def __str__(self) -> str:
+        """`12.3`, `12.3 (over 12 of 16 images)`, or `-` where there is none."""
+        if self.value is None:
+            return "-"
+        return f"{self.value:.3f}" + ("" if self.whole else f" (over {self.images} of {self.expected} images)")
+
+    def problem(self) -> str | None:
+        """Why it is not what it should be."""
+        if self.whole:
+            return None
+        return self.unavailable if self.value is None else f"it is over {self.images} of {self.expected} images"
+
+
 class DistributionResult(BaseModel):
     """One distance between two sets of images."""
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from eval.gate.circumstances import circumstances
 from eval.gate.result import GateResult, Judgement, Verdict
 from eval.gate.tolerances import DEFAULT_TOLERANCES, Tolerance, checked_tolerance, default_tolerances
 from eval.scores import CellValues, ScoreTable
@@ -170,7 +171,7 @@ def _enough(difference: Interval, excess: float) -> str:
 
 
 def _notes(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
-    notes = []
+    notes = circumstances(candidate, baseline)
     new = [candidate.cell_label(cell) for cell in candidate.cells() if cell not in baseline.cells()]
     if new:
         notes.append(f"{len(new)} cells are only in the candidate and were not judged: {'; '.join(new[:5])}")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from eval.distribution.results import CellDistance
 from eval.report.results import Results
 from eval.statistics import Interval
 
@@ -115,7 +116,7 @@ class Report:
     results: Results
     pictures: Pictures = Pictures()
     traces: Sequence[TraceCurves] = ()
-    distances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    distances: Mapping[str, Mapping[str, CellDistance]] = field(default_factory=dict)
     """Distances between sets of images, such as `fid`, by cell and name."""
 
     measurements: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)

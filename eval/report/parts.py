@@ -195,7 +195,7 @@ def _cells(report: Report) -> str:
     for cell in results.cells:
         means = [cell.means.get(metric.name) for metric in results.metrics]
         written = ["-" if mean is None else f"{shown(mean.mean)} {spread(mean)}".strip() for mean in means]
-        apart = [shown(distances.get(cell.id, {}).get(name)) for name in names]
+        apart = [str(distances.get(cell.id, {}).get(name, "")) for name in names]
         rows.append([cell.label, cell.task, *written, *apart, shown(cell.seconds, 3), cell.count, cell.failed, cell.id])
     for task, measured in report.measurements.items():
         means = [measured.get(metric.name) for metric in results.metrics]

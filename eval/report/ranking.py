@@ -6,6 +6,8 @@ import numpy as np
 
 from eval.scores import CellValues
 
+Row = tuple[str, int]
+"""A measurement and a seed."""
 ENOUGH = 0.9
 """A cell is ranked if it has at least this share of the fullest cell's finite values."""
 
@@ -15,15 +17,29 @@ def ranking_means(columns: Mapping[str, CellValues]) -> dict[str, float]:
 
     Cells with too few values are missing; so are all where the fuller ones share no row.
     """
-    rows = {cell: _finite_rows(column) for cell, column in columns.items()}
-    most = max(map(len, rows.values()), default=0)
-    ranked = {cell: values for cell, values in rows.items() if values and len(values) >= ENOUGH * most}
-    shared = set.intersection(*map(set, ranked.values())) if ranked else set()
+    ranked = _ranked(columns)
+    shared = _shared(ranked)
     if not shared:
         return {}
     return {cell: float(np.mean([v for key, v in values.items() if key in shared])) for cell, values in ranked.items()}
 
 
-def _finite_rows(column: CellValues) -> dict[tuple[str, int], float]:
+def shared_rows(columns: Mapping[str, CellValues]) -> set[Row]:
+    """Measurements and seeds that cells are ranked on."""
+    return _shared(_ranked(columns))
+
+
+def _ranked(columns: Mapping[str, CellValues]) -> dict[str, dict[Row, float]]:
+    """Finite values by cell, of cells with enough of them."""
+    rows = {cell: _finite_rows(column) for cell, column in columns.items()}
+    most = max(map(len, rows.values()), default=0)
+    return {cell: values for cell, values in rows.items() if values and len(values) >= ENOUGH * most}
+
+
+def _shared(ranked: Mapping[str, Mapping[Row, float]]) -> set[Row]:
+    return set.intersection(*map(set, ranked.values())) if ranked else set()
+
+
+def _finite_rows(column: CellValues) -> dict[Row, float]:
     rows = zip(column.measurements.tolist(), column.seeds.tolist(), column.values.tolist(), column.finite, strict=True)
     return {(measurement, seed): value for measurement, seed, value, finite in rows if finite}

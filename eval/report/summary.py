@@ -106,7 +106,8 @@ def _win(best: Best, measured: Interval | None) -> str:
     if best.unranked:
         said.append(f"{_counted(best.unranked, 'cell')} with too few values")
     if measured is not None:
-        better = (best.mean.mean > measured.mean) == (best.metric.direction == "higher")
+        mine = best.cell.ranked.get(best.metric.name, best.mean.mean)  # over the images that `measured` is over
+        better = (mine > measured.mean) == (best.metric.direction == "higher")
         said.append(f"{'' if better else 'not better than '}the measurement itself: {shown(measured.mean)}")
     tied = f'<span class="tied">{"; ".join(said)}</span>' if said else ""
     return (

@@ -6,14 +6,17 @@ from pathlib import Path
 from eval.gate import DEFAULT_TOLERANCES, compare, default_tolerances, parse_tolerances
 from eval.scores import ScoreTable
 from pipelines.images import write_bytes
+from pipelines.layout import SweepFolder
 
 EXAMPLE = "g2d2 compare tonight.parquet accepted.parquet --tolerance psnr=0.1 lpips_vgg=2% --junit gate.xml"
 _DEFAULTS = " ".join(f"{metric}={tolerance}".replace("%", "%%") for metric, tolerance in DEFAULT_TOLERANCES.items())
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("candidate", metavar="CANDIDATE", help="scored Parquet to judge: a path or URL")
-    parser.add_argument("baseline", metavar="BASELINE", help="scored Parquet that was accepted")
+    parser.add_argument(
+        "candidate", metavar="CANDIDATE", help="to judge: a sweep's output or a scored Parquet file, path or URL"
+    )
+    parser.add_argument("baseline", metavar="BASELINE", help="what was accepted, likewise")
     parser.add_argument(
         "--tolerance",
         nargs="+",
@@ -32,15 +35,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0: nothing became worse. 1: something regressed, is missing or could not be compared."""
-    baseline = ScoreTable.read(args.baseline)
+    candidate, baseline = read_scores(args.candidate), read_scores(args.baseline)
     if args.tolerance:
         tolerances = parse_tolerances(args.tolerance, args.confidence)
     else:
         tolerances = default_tolerances(baseline.metrics, args.confidence)
-    result = compare(ScoreTable.read(args.candidate), baseline, tolerances)
+    result = compare(candidate, baseline, tolerances)
     for path, text in ((args.junit, result.to_junit), (args.markdown, result.to_markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(text().encode(), path)
     print(result.to_json() if args.json else result.to_table())
     return 0 if result.passed else 1
+
+
+def read_scores(url: str) -> ScoreTable:
+    """All scored metrics of a sweep's present plan, or a table that was written by itself."""
+    folder = SweepFolder(url)
+    if url.endswith(".parquet") or not folder.store.exists("sweep.json"):
+        return ScoreTable.read(url)
+    from pipelines.committed import current_scores  # with all that plans need, which a table does not
+    from pipelines.plan import read_plan
+    from pipelines.scorings import known_scorings
+
+    return ScoreTable(current_scores(folder, read_plan(folder), known_scorings(folder)), where=f"sweep {url}")

@@ -20,6 +20,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cells", nargs="+", default=[], metavar="ID", help="show pictures of these cells besides the best ones"
     )
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help="show these metrics and distances only (default: all that are scored)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -28,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from pipelines.reporting.files import write_figures, write_tables  # with Matplotlib
 
     folder = SweepFolder(args.sweep)
-    report = read_report(folder, args.cells)
+    report = read_report(folder, args.cells, args.metrics)
     files = [_write_page(folder, report, args.out)]
     if args.figures is not None:
         files += map(str, write_figures(report, args.figures))

@@ -1,4 +1,4 @@
-"""`g2d2 score`: score a sweep's reconstructions again, or with other metrics, without solving."""
+"""`g2d2 score`: score a sweep's reconstructions with more metrics, or again, without solving."""
 
 import argparse
 
@@ -6,6 +6,7 @@ from eval.distribution import distribution_names
 from eval.metrics import metric_names
 from operators.validation import validate
 from pipelines.layout import SweepFolder
+from pipelines.scorings import known_scorings
 from pipelines.spec import SweepSpec
 from pipelines.summary import cell_table
 from pipelines.sweep import score_again
@@ -17,24 +18,29 @@ EXAMPLE = "g2d2 score out/demo/sweep --metrics psnr lpips_alex --distribution fi
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", help="the sweep's output folder or URL")
     parser.add_argument(
-        "--metrics", nargs="+", metavar="NAME", help=f"instead of the sweep's own: {', '.join(metric_names())}"
+        "--metrics", nargs="+", metavar="NAME", help=f"besides what is scored already: {', '.join(metric_names())}"
     )
     parser.add_argument(
         "--distribution", nargs="*", metavar="NAME",
-        help=f"distances over all images of a cell, instead of the sweep's own: {', '.join(distribution_names())}",
+        help=f"distances over all images of a cell: {', '.join(distribution_names())}",
     )  # fmt: skip
     parser.add_argument("--again", action="store_true", help="also what is scored already")
 
 
 def run(args: argparse.Namespace) -> int:
     """Scores what is solved; 2 if not everything is solved yet."""
-    summary = SweepFolder(args.output).read_summary()
+    folder = SweepFolder(args.output)
+    known = known_scorings(folder)
     given = {"metrics": args.metrics, "distribution": args.distribution}
-    changes = {"output": args.output} | {name: value for name, value in given.items() if value is not None}
-    spec = validate(SweepSpec, summary["specification"] | changes, where=f"sweep {args.output}")
+    if args.metrics is None and args.distribution is None:  # all that this sweep was ever scored with
+        given = {name: list(dict.fromkeys(n for one in known for n in getattr(one, name))) for name in given}
+    changes = {"output": args.output} | {name: [] if value is None else value for name, value in given.items()}
+    spec = validate(SweepSpec, folder.read_summary()["specification"] | changes, where=f"sweep {args.output}")
     with results_alone():
         result = score_again(spec, again=args.again)
-    print(cell_table(result.scores, spec.metrics, spec.grid.names(), result.distances, result.references))
+    shown = spec.metrics or known[0].metrics
+    grid = spec.grid.names()
+    print(cell_table(result.scores, shown, grid, result.distances, result.references, result.notes))
     print(f"\nscores  {result.scores_url}")
     if not result.counts.complete:
         return 2

@@ -62,7 +62,7 @@ def _facts(result: SweepResult, tracked: Tracked | None) -> dict[str, object]:
 
 def _print(result: SweepResult, spec: SweepSpec) -> None:
     grid = spec.grid.names()
-    print(cell_table(result.scores, spec.metrics, grid, result.distances, result.references))
+    print(cell_table(result.scores, spec.metrics, grid, result.distances, result.references, result.notes))
     versus = process_table(result.scores, spec.metrics, grid)
     if versus is not None:
         print(f"\n{versus}")

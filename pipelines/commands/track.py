@@ -17,12 +17,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="MLflow server or sqlite:///file.db (default: the specification's, MLFLOW_TRACKING_URI, or mlflow.db in "
         "the output folder)",
     )
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help="log these metrics and distances only (default: all that are scored)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
 
 def run(args: argparse.Namespace) -> int:
     """Logs each run once: calling it again adds what is new and leaves the rest."""
-    tracked = track_folder(args.output, args.uri)
+    tracked = track_folder(args.output, args.uri, args.metrics)
     if args.json:
         print(json.dumps(asdict(tracked)))
         return 0

@@ -9,7 +9,7 @@ from pipelines.manifest import Manifest
 from pipelines.nightly.facts import differences
 from pipelines.nightly.records import Conditions
 from pipelines.plan import outline
-from pipelines.scoring import SCORING_VERSION
+from pipelines.scorings import SCORING_VERSION
 from pipelines.spec import SweepSpec
 
 _SHOWN = 6

@@ -18,7 +18,7 @@ def night_facts(spec: SweepSpec, summary: Mapping[str, Any], readings: list[Read
         "solver version": summary["solver_version"],
         "commit": _commit(),
         "method": spec.solver.method,
-        "precision": spec.resources.dtype,
+        "precision": " ".join([spec.resources.dtype, *spec.resources.variants]),
         "prior digest": summary["prior_digest"],
         "manifest digest": summary["manifest_digest"],
         "devices": ", ".join(sorted({reading.device for reading in readings})),

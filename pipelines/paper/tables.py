@@ -154,7 +154,7 @@ def _matching(swept: Swept, row: Row) -> Iterable[tuple[str, str]]:
 
 
 def _distances(swept: Swept, cell: str, names: Iterable[str]) -> dict[str, Interval]:
-    """Distances of a cell that could be computed; they have no interval."""
+    """Distances of a cell over all its images, where they could be computed; they have no interval."""
     rows = [] if swept.distances is None else swept.distances.to_pylist()
     return {
         row["metric"]: Interval(
@@ -163,6 +163,7 @@ def _distances(swept: Swept, cell: str, names: Iterable[str]) -> dict[str, Inter
         )
         for row in rows
         if row["cell"] == cell and row["metric"] in names and row["value"] is not None
+        and row.get("expected") in (None, row["count_images"])
     }  # fmt: skip
 
 

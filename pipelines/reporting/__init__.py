@@ -13,12 +13,16 @@ PAGE = "report/index.html"
 
 
 def render_report(
-    folder: SweepFolder | str, *, extra_sections: Sequence[Section] = (), cells: Sequence[str] = ()
+    folder: SweepFolder | str,
+    *,
+    extra_sections: Sequence[Section] = (),
+    cells: Sequence[str] = (),
+    metrics: Sequence[str] | None = None,
 ) -> bytes:
     """The page of a sweep's folder as UTF-8 HTML without any network.
 
     `extra_sections` are shown after the sweep's own; build them with `eval.report`'s `Section`, `table`, `line_chart`
-    and `paragraph`. `cells` are ids of cells whose pictures are shown besides the best.
+    and `paragraph`. `cells` are ids of cells whose pictures are shown besides the best, `metrics` those to show alone.
     """
     opened = SweepFolder(folder) if isinstance(folder, str) else folder
-    return render_page(read_report(opened, cells), extra_sections)
+    return render_page(read_report(opened, cells, metrics), extra_sections)

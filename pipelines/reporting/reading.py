@@ -18,6 +18,7 @@ from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan import Plan, read_plan
 from pipelines.reporting.pictures import PictureReader
 from pipelines.reporting.traces import read_traces
+from pipelines.scorings import known_scorings
 from pipelines.spec import SweepSpec
 from pipelines.tracking.record import Record
 
@@ -25,16 +26,21 @@ _EXAMPLES = 3
 _FAILURES = 20
 
 
-def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
-    """What is committed in a sweep's folder; `cells` are ids whose pictures are shown besides the best."""
+def read_report(folder: SweepFolder, cells: Sequence[str] = (), metrics: Sequence[str] | None = None) -> Report:
+    """What is committed in a sweep's folder; `cells` are ids whose pictures are shown besides the best.
+
+    `metrics` are the only ones to show, and the only distances; all that are scored where it is None.
+    """
     summary = folder.read_summary()
     spec: SweepSpec = validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}")
     plan = read_plan(folder)
-    scores = ScoreTable(current_scores(folder, plan, summary["scoring"]), where=f"sweep {folder.url}")
+    table = current_scores(folder, plan, known_scorings(folder, summary))
     record = Record(
-        folder=folder, spec=spec, summary=summary, cells=plan.cells, scores=scores, scores_url=folder.url,
-        scoring=summary["scoring"],
+        folder=folder, spec=spec, summary=summary, cells=plan.cells,
+        scores=ScoreTable(table, where=f"sweep {folder.url}"), scores_url=folder.url, scoring=summary["scoring"],
     )  # fmt: skip
+    record = record if metrics is None else record.only(metrics)
+    scores = record.scores
     results = Results(scores, axes=spec.grid.names())
     _refuse_unknown(cells, results)
     notes: list[str] = []
@@ -53,7 +59,7 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = ()) -> Report:
         details=_details(summary, plan, record.devices()),
         tasks={} if manifest is None else _tasks(manifest, plan, folder),
         failures=_failures(results),
-        notes=[*notes, *reader.notes],
+        notes=[*notes, *reader.notes, *(f"{note}." for note in record.notes)],
     )
     return Report(facts, results, pictures, traces, record.distances, record.measurements)
 

@@ -20,18 +20,22 @@ def cell_content(record: Record, cell: Cell, panels: Panels) -> Content:
     """What is logged of a cell."""
     spec, shown, distances = record.spec, panels.measurements(cell.id), record.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {record.scores_url}."
+    for distance in distances.values():
+        if not distance.whole:
+            note += f"\n\n{distance.name} is not logged: {distance.problem()}."
     if shown:
         note += f"\n\npanel.png: truth, measurement, reconstruction of {', '.join(shown)}."
     return Content(
         key=f"{cell.id}-{record.scoring}",
         name=record.label(cell),
-        digest=cell_digest(record.scores, cell.id, [shown, distances] if distances else shown),
+        digest=cell_digest(record.scores, cell.id, [shown, [*map(repr, distances.values())]] if distances else shown),
         tags=lambda: {
             "sweep": spec.name, "prior": spec.prior, "manifest": spec.manifest, "results": record.scores_url,
             "cell": cell.id, "mlflow.note.content": note,
         },
         params={"task": cell.task} | {name: str(value) for name, value in cell.settings.items()},
-        metrics=lambda: cell_metrics(record.scores, cell.id) | distances,
+        metrics=lambda: cell_metrics(record.scores, cell.id)
+        | {one.name: one.value for one in distances.values() if one.value is not None and one.whole},
         artifacts=partial(panels.draw, cell.id),
         failed=all_failed(record.scores, cell.id),
     )  # fmt: skip

@@ -1,24 +1,27 @@
 """A sweep as it lies in its folder: all that tracking reads."""
 
 import json
-import math
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
+from eval.distribution import CellDistance
 from eval.scores import ScoreTable
 from eval.statistics import Interval
 from operators.validation import validate
 from pipelines.cells import Cell, varied
-from pipelines.committed import current_scores
+from pipelines.committed import current_scores, unscored_notes
+from pipelines.features import distance_notes, distances_by_cell
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder, read_record
 from pipelines.plan import read_plan
 from pipelines.references import measurement_means
+from pipelines.scorings import known_scorings
 from pipelines.spec import SweepSpec
 
 _NAME = "tracking.json"
@@ -41,7 +44,10 @@ class Record:
     scores: ScoreTable
     scores_url: str
     scoring: str
-    """Id of the way in which the scores were made."""
+    """Id of the way in which the scores were made that the specification asks for."""
+
+    restricted: tuple[str, ...] | None = None
+    """Names of the metrics and distances to show; all where it is None."""
 
     @classmethod
     def read(cls, url: str) -> "Record":
@@ -54,10 +60,16 @@ class Record:
             spec=validate(SweepSpec, summary["specification"], where=f"sweep {folder.store.url('sweep.json')}"),
             summary=summary,
             cells=plan.cells,
-            scores=ScoreTable(current_scores(folder, plan, summary["scoring"]), where=url),
+            scores=ScoreTable(current_scores(folder, plan, known_scorings(folder, summary)), where=url),
             scores_url=url,
             scoring=summary["scoring"],
         )
+
+    def only(self, metrics: Sequence[str]) -> "Record":
+        """The same with some of its metrics and distances alone."""
+        named = {name for distances in self.all_distances.values() for name in distances}
+        scores = self.scores.only([name for name in metrics if name not in named])
+        return replace(self, scores=scores, restricted=tuple(metrics))
 
     @cached_property
     def scored(self) -> list[Cell]:
@@ -77,16 +89,25 @@ class Record:
         return [name for name in varied(self.cells) if name not in self.varied]
 
     @cached_property
-    def distances(self) -> dict[str, dict[str, float]]:
-        """Distances such as `fid` by cell and name, where the specification asks for some and they could be had."""
+    def distances(self) -> dict[str, dict[str, CellDistance]]:
+        """Distances such as `fid` by cell and name, with how many images each is over."""
+        shown = self.restricted
+        return {
+            cell: {name: one for name, one in distances.items() if shown is None or name in shown}
+            for cell, distances in self.all_distances.items()
+        }
+
+    @cached_property
+    def all_distances(self) -> dict[str, dict[str, CellDistance]]:
+        """The same, whatever is shown."""
         name = self.folder.distances_name(self.summary["plan"], self.scoring)
-        if not self.spec.distribution or not self.folder.store.exists(name):
-            return {}
-        found: dict[str, dict[str, float]] = {}
-        for row in self.folder.store.read_table(name, columns=["cell", "metric", "value"]).to_pylist():
-            if row["value"] is not None and math.isfinite(row["value"]):
-                found.setdefault(row["cell"], {})[row["metric"]] = row["value"]
-        return found
+        return distances_by_cell(self.folder.store.read_table(name) if self.folder.store.exists(name) else None)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Which metrics and distances lack images that the sweep has, and why."""
+        scorings = known_scorings(self.folder, self.summary)
+        return [*unscored_notes(self.scores.table, self.folder.url, scorings), *distance_notes(self.distances)]
 
     @cached_property
     def measurements(self) -> dict[str, dict[str, Interval]]:
@@ -94,7 +115,7 @@ class Record:
         name = self.folder.references_table_name(self.summary["plan"], self.scoring)
         if not self.folder.store.exists(name):
             return {}
-        return {task: means for task, (_, means) in measurement_means(self.folder.store.read_table(name)).items()}
+        return measurement_means(self.folder.store.read_table(name), self.scores)
 
     def label(self, cell: Cell) -> str:
         """A name for people: `sr4-32 star eta_kl=0.0003 gamma=0.1`."""

@@ -41,6 +41,7 @@ def sweep_content(record: Record, cell_digests: list[str], page: bytes | None = 
     failed = _failed(record)
     measured = {f"measurement_{metric}/{_plain(task)}": mean.mean for task, metric, mean in _measured(record)}
     facts = [specification(record), record.summary["items"], record.summary["manifest_digest"], cell_digests, measured]
+    facts += [record.notes] if record.notes else []
     return Content(
         key=KEY,
         name=record.spec.name,
@@ -65,7 +66,7 @@ def report_page(record: Record) -> dict[str, bytes]:
     from pipelines.reporting import render_report  # it reads through this package's record
 
     try:
-        return {REPORT: render_report(record.folder)}
+        return {REPORT: render_report(record.folder, metrics=record.restricted)}
     except Exception as error:  # a bug in a picture must not cost the logging
         said = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         return {"no-report.txt": said.encode()}
@@ -149,6 +150,7 @@ def _note(record: Record, missing: int, failed: int) -> str:
     lines = [
         f"{len(record.scored)} cells, {len(record.scores.table)} of {record.summary['items']} images, {failed} failed, "
         f"{missing} missing. Every number: {record.scores_url}",
+        *(f"\nNote: {note}." for note in record.notes),
         "",
         "| best | task | mean | cell |",
         "|---|---|---|---|",

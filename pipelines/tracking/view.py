@@ -7,6 +7,7 @@ experiment; this writes one.
 import json
 
 from eval.metrics import metric_info, metric_names
+from pipelines.scoring import COSTS
 from pipelines.tracking.record import Record
 
 TAG = "mlflow.sharedViewState."
@@ -14,11 +15,12 @@ TAG = "mlflow.sharedViewState."
 
 def saved_view(record: Record, parent: str, made: int) -> str:
     """A view in MLflow's own form, under the sweep's name; the cell with the best first metric comes first."""
-    metrics = list(record.spec.metrics)
+    metrics = [name for name in record.scores.metrics if name not in COSTS]
+    distances = dict.fromkeys(name for cell in record.distances.values() for name in cell)
     first = metrics[0]
     lower = first in metric_names() and metric_info(first).direction == "lower"
     columns = [_key("params", name) for name in dict.fromkeys(["task", "process", *record.varied])]
-    columns += [_key("metrics", name) for name in [*metrics, *record.spec.distribution, "failed", "seconds"]]
+    columns += [_key("metrics", name) for name in [*metrics, *distances, "failed", "seconds"]]
     state = {
         "searchFilter": f"tags.mlflow.parentRunId = '{parent}'",
         "orderByKey": _key("metrics", first),

@@ -1,11 +1,12 @@
 """The one writer: a parent run per sweep, a child run per grid cell, each logged once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from operators.validation import validate
 from pipelines.progress import progress
-from pipelines.scoring import scoring_id
+from pipelines.scorings import scoring_id
 from pipelines.spec import SweepSpec, Tracking
 from pipelines.terminal import command
 from pipelines.tracking.cell_run import cell_content
@@ -52,15 +53,18 @@ def track(result: "SweepResult", spec: SweepSpec, page: bytes | None = None) -> 
             cells=result.plan.cells,
             scores=result.scores,
             scores_url=result.scores_url,
-            scoring=scoring_id(spec.metrics, spec.distribution),
+            scoring=scoring_id(spec.metrics, spec.distribution),  # what is logged has it in its keys
         ),
         page,
     )
 
 
-def track_folder(url: str, uri: str | None = None) -> Tracked:
-    """Log the sweep in this folder, to `uri` where its own tracking address should not be used."""
-    record = Record.read(url)
+def track_folder(url: str, uri: str | None = None, metrics: Sequence[str] | None = None) -> Tracked:
+    """Log the sweep in this folder, to `uri` where its own tracking address should not be used.
+
+    `metrics` are the only ones to log, and the only distances.
+    """
+    record = Record.read(url) if metrics is None else Record.read(url).only(metrics)
     if uri is not None:
         tracking = validate(Tracking, record.spec.tracking.model_dump() | {"uri": uri}, where="tracking")
         record = replace(record, spec=record.spec.model_copy(update={"tracking": tracking}))

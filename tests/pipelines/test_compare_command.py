@@ -11,20 +11,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eval.scores import score_schema
+from eval.scores import PROVENANCE, score_schema
 from pipelines import cli
 
 LEVEL = np.random.default_rng(0).normal(23, 3, 64)
 
 
-def write(path, shift=0.0, metric="psnr", seed=0):
+def write(path, shift=0.0, metric="psnr", seed=0, **solved_on):
     noise = np.random.default_rng(seed).normal(0, 0.2, 64)
     rows = [
         {"item": str(i), "measurement": f"m{i}", "measurement_digest": f"d{i}", "cell": "c", "seed": 0, metric: value}
         | {"process": "star"}
+        | solved_on
         for i, value in enumerate((LEVEL + noise + shift).tolist())
     ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=score_schema([metric], {"process": pa.string()})), path)
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=score_schema([metric], {"process": pa.string()}, PROVENANCE)), path
+    )
     return path
 
 
@@ -98,3 +101,14 @@ def test_comparing_starts_neither_ray_nor_a_model_library(accepted):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_what_both_were_solved_on_is_shown_where_it_differs(accepted, tmp_path, capsys):
+    """None of it is in an id: equal ids on another device, in other batches, can differ in their last bits."""
+    before = write(tmp_path / "before.parquet", device="cpu", batch_rows=8, torch="2.12.0", threads=1)
+    now = write(tmp_path / "now.parquet", device="NVIDIA A100", batch_rows=16, torch="2.13.0", threads=1)
+    assert run(now, before) == 0
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
+    assert note.endswith("device cpu -> NVIDIA A100, batch 8 -> 16, torch 2.12.0 -> 2.13.0")
+    assert run(now, now) == run(now, accepted) == 0  # what was never recorded is not called different
+    assert "note:" not in capsys.readouterr().out

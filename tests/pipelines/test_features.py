@@ -11,10 +11,12 @@ from eval.distribution import build_distribution
 from pipelines import features
 from pipelines.features import cell_distances, write_features
 from pipelines.layout import SweepFolder
+from pipelines.scorings import Scoring
 from pipelines.work_items import Shard
 
 CELLS = ("aa", "bb")
 NAMES = ["fd_vgg16", "kd_vgg16"]
+SCORINGS = [Scoring(id="s", metrics=[], distribution=NAMES)]
 
 
 class Patches:
@@ -59,7 +61,8 @@ def store(folder, pictures, sizes, order):
         write_features(folder, "s", f"shard{first}", NAMES, part, truth[[row["index"] for row in part]], picked)
         shards.append(Shard(f"shard{first}", first, size))
         first += size
-    folder.store.write_table(folder.plan_name("p"), pa.table({"item": items}))
+    planned = {"item": items, "cell": [row["cell"] for row in rows]}
+    folder.store.write_table(folder.plan_name("p"), pa.table(planned))
     return SimpleNamespace(id="p", shards=shards, cells=[SimpleNamespace(id=cell) for cell in CELLS])
 
 
@@ -68,13 +71,13 @@ def test_distances_equal_those_of_all_images_at_once_whatever_the_shards(tmp_pat
     tables = []
     for name, sizes, order in (("a", [20], range(20)), ("b", [7, 13], np.random.default_rng(1).permutation(20))):
         folder = SweepFolder(str(tmp_path / name))
-        tables.append(cell_distances(folder, store(folder, pictures, sizes, order), "s", NAMES).to_pylist())
+        tables.append(cell_distances(folder, store(folder, pictures, sizes, order), SCORINGS).to_pylist())
     assert [row["value"] for row in tables[0]] == pytest.approx([row["value"] for row in tables[1]], rel=1e-5)
     assert len(tables[0]) == 4
     for row in tables[0]:
         expected = build_distribution(row["metric"]).distance(extractor(truth), extractor(images[row["cell"]]))
         assert row["value"] == pytest.approx(expected.value, rel=1e-5)
-        assert (row["count_truth"], row["count_images"]) == (10, 10)
+        assert (row["count_truth"], row["count_images"], row["expected"]) == (10, 10, 10)
         assert row["note"] == expected.note
     by_cell = {(row["cell"], row["metric"]): row["value"] for row in tables[0]}
     assert by_cell["aa", "fd_vgg16"] < by_cell["bb", "fd_vgg16"]
@@ -85,7 +88,7 @@ def test_cell_without_reconstructions_says_so(tmp_path, pictures):
     folder = SweepFolder(str(tmp_path))
     plan = store(folder, pictures, [20], range(20))
     plan.cells.append(SimpleNamespace(id="cc"))
-    rows = [row for row in cell_distances(folder, plan, "s", NAMES).to_pylist() if row["cell"] == "cc"]
+    rows = [row for row in cell_distances(folder, plan, SCORINGS).to_pylist() if row["cell"] == "cc"]
     assert [row["value"] for row in rows] == [None, None]
     assert {row["unavailable"] for row in rows} == {"no reconstruction of this cell is scored"}
 
@@ -95,4 +98,20 @@ def test_missing_network_is_told_and_stores_nothing(tmp_path, pictures, monkeypa
     folder = SweepFolder(str(tmp_path))
     plan = store(folder, pictures, [20], range(20))
     assert not list(tmp_path.rglob("features/**/*.parquet"))
-    assert {row["unavailable"] for row in cell_distances(folder, plan, "s", NAMES).to_pylist()} == {"no weights here"}
+    assert {row["unavailable"] for row in cell_distances(folder, plan, SCORINGS).to_pylist()} == {"no weights here"}
+
+
+@pytest.mark.usefixtures("extractor")
+def test_a_distance_over_a_part_of_its_cell_says_so(tmp_path, pictures):
+    """One shard's features were never stored: the value is over the others, and does not pass for the cell's."""
+    folder = SweepFolder(str(tmp_path))
+    plan = store(folder, pictures, [12, 8], range(20))
+    folder.store.delete(folder.features_name("s", "vgg16", "shard12"))
+    table = cell_distances(folder, plan, SCORINGS)
+    assert {(row["count_images"], row["expected"]) for row in table.to_pylist()} == {(6, 10)}
+    distance = features.distances_by_cell(table)["aa"]["fd_vgg16"]
+    assert not distance.whole
+    assert str(distance).endswith("(over 6 of 10 images)")
+    notes = features.distance_notes(features.distances_by_cell(table))
+    assert notes == [f"{name} of 2 cells: it is over 6 of 10 images" for name in NAMES]
+    assert [shard.name for shard in features.without_features(folder, plan, SCORINGS[0])] == ["shard12"]

@@ -11,7 +11,7 @@ from PIL import Image
 from eval.scores import score_schema
 from pipelines.layout import SweepFolder
 from pipelines.plan import make_plan
-from pipelines.scoring import scoring_id
+from pipelines.scorings import Scoring
 from pipelines.solving import SOLVED_SCHEMA
 from pipelines.sweep import _summary, collect, failed_shards
 
@@ -27,8 +27,9 @@ class HandSolved:
 
     def __call__(self, spec, retry_failed=False):
         folder = SweepFolder(spec.output)
-        plan, scoring = make_plan(spec, folder), scoring_id(spec.metrics, spec.distribution)
-        folder.write_summary(_summary(spec, plan, scoring))
+        plan, own = make_plan(spec, folder), Scoring.of(spec.metrics, spec.distribution)
+        scoring = own.id
+        folder.write_summary(_summary(spec, plan, own))
         done = folder.solved_shards() - (failed_shards(folder, plan, scoring) if retry_failed else set())
         items = folder.store.read_table(folder.plan_name(plan.id)).to_pylist()
         self.solved = 0
@@ -43,7 +44,7 @@ class HandSolved:
                 schema = score_schema([*spec.metrics, "seconds", "peak_bytes"], parameters)
                 scores = pa.Table.from_pylist(kept, schema=schema)
                 folder.store.write_table(folder.scores_name(scoring, shard.name), scores)
-        return collect(folder, plan, scoring)
+        return collect(folder, plan)
 
     def _row(self, item, cells):
         cell, number = cells[item["cell_index"]], item["manifest_row"]

@@ -20,7 +20,8 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest.schema import Row, canonical_json, to_batch
 from pipelines.manifest.summary import Summary
 from pipelines.manifest.writing import ShardWriter
-from pipelines.scoring import COSTS, scoring_id
+from pipelines.scoring import COSTS
+from pipelines.scorings import scoring_id
 from pipelines.solving import SOLVED_SCHEMA
 from pipelines.spec import SweepSpec
 from pipelines.storage import open_store
