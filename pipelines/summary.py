@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from eval.metrics import metric_info
 from eval.scores import ScoreTable
+from eval.seconds import CellSeconds, cell_seconds
 from eval.statistics import Interval, PairedResult, bootstrap_interval, compare_grid, corrected_together
 from eval.verdicts import SIGNIFICANT, images_needed, verdict
 from operators import InputError
@@ -33,11 +34,12 @@ def cell_table(
     cells = scores.cells()
     shown, known = _shown(scores, grid), distances_by_cell(distances)
     names = list(dict.fromkeys(name for cell in known.values() for name in cell))
+    seconds = cell_seconds(scores)
     header = [*shown, *metrics, *names, "s/image", "n", "failed"]
     rows = [
         [
             *_named(scores, cell, shown), *_means(scores, cell, metrics),
-            *(str(known.get(cell, {}).get(name, "-")) for name in names), *_costs(scores, cell),
+            *(str(known.get(cell, {}).get(name, "-")) for name in names), *_costs(scores, cell, seconds.get(cell)),
         ]
         for cell in cells[:_SHOWN_CELLS]
     ]  # fmt: skip
@@ -119,11 +121,11 @@ def _interval(interval: Interval) -> str:
     return f"{interval.mean:.3f}{spread}"
 
 
-def _costs(scores: ScoreTable, cell: str) -> list[str]:
-    """Seconds an image took, images and failures."""
-    seconds = scores.values(cell, "seconds")
-    mean = f"{seconds.values[seconds.finite].mean():.2f}" if seconds.finite.any() else "-"
-    return [mean, str(len(seconds.values)), str(seconds.failed_count)]
+def _costs(scores: ScoreTable, cell: str, seconds: CellSeconds | None) -> list[str]:
+    """Seconds an image takes, images and failures."""
+    column = scores.values(cell, scores.metrics[0])
+    taken = "-" if seconds is None else f"{seconds.seconds:.2f}"
+    return [taken, str(len(column.values)), str(column.failed_count)]
 
 
 def _difference(result: PairedResult) -> list[str]:

@@ -69,7 +69,7 @@ def _cell(cell: CellResult) -> dict[str, Any]:
         "means": {metric: _interval(mean) for metric, mean in cell.means.items()},
         "counts": {metric: mean.count for metric, mean in cell.means.items()},
         "ranked": {metric: finite(mean) for metric, mean in cell.ranked.items()},
-        "seconds": finite(cell.seconds),
+        "seconds": finite(cell.comparable_seconds),
     }
 
 

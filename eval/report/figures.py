@@ -43,7 +43,7 @@ def figures(report: Report) -> Iterator[tuple[str, Figure]]:
             yield f"marginal-{task}-{metric.name}-{axis}", marginal(results, task, metric, axis)
         if len(results.axes) > 2:
             yield f"parallel-{task}-{metric.name}", parallel(results, task, metric)
-        if metric.direction != "none" and any(cell.seconds is not None for cell in cells):
+        if metric.direction != "none" and any(cell.comparable_seconds is not None for cell in cells):
             yield f"pareto-{task}-{metric.name}", pareto(results, task, metric)
     if any(duel.result for duel in best_duels(results)):
         yield "star-against-markov", differences(results)

@@ -11,6 +11,7 @@ from eval.report.findings import Best, Duel, tuned_apart
 from eval.report.numbers import p_shown, shown, spread
 from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.ranking import ENOUGH
+from eval.report.results import Results
 from eval.report.sections import Entry, paragraph, table
 from eval.report.thumbnails import LONGEST_SIDE
 from eval.statistics import Interval
@@ -18,6 +19,8 @@ from eval.verdicts import SIGNIFICANT
 
 _FIGURE = '<figure class="chart"{}></figure>'
 _CONTROLS = '<div class="controls"></div>'
+_NAMED = 5
+"""Cells that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ def parts(report: Report, best: Sequence[Best], duels: Sequence[Duel], grid: Seq
     if results.axes:
         figures = "".join(_FIGURE.format(f' id="{name}"') for name in ("heat", "marginal", "parallel"))
         yield Part("grid", "Grid", "Over the grid", _CONTROLS + figures)
-    if results.judged and any(cell.seconds is not None for cell in results.cells):
-        yield Part("cost", "Cost", "Quality against seconds", _CONTROLS + _FIGURE.format(""))
+    if results.judged and any(cell.comparable_seconds is not None for cell in results.cells):
+        yield Part("cost", "Cost", "Quality against seconds", _apart(results) + _CONTROLS + _FIGURE.format(""))
     if any("residual" in cell.means for cell in results.cells):
         yield Part("residual", "Residual", "Residual against the noise", _CONTROLS + _FIGURE.format(""))
     if report.pictures.rows:
@@ -56,6 +59,18 @@ def last_parts(report: Report) -> Iterator[Part]:
         yield Part("paper", "Paper", "Beside the paper's tables", _paper(tables))
     yield Part("cells", "Cells", "Every cell", _cells(report))
     yield Part("ran", "What ran", "What ran", _ran(report.facts))
+
+
+def _apart(results: Results) -> str:
+    """Which cells the plot of seconds leaves out."""
+    left = [cell for cell in results.cells if cell.seconds is not None and cell.comparable_seconds is None]
+    if not left:
+        return ""
+    names = "; ".join(f"{cell.task} {cell.label}" for cell in left[:_NAMED]) + ("; ..." if left[_NAMED:] else "")
+    return paragraph(
+        f"Not in the plot, because they were solved in smaller batches than most cells of their task, or on other "
+        f"devices, and their seconds would show that instead of the settings: {names}."
+    )
 
 
 def _best(best: Sequence[Best], measured: Mapping[str, Mapping[str, Interval]]) -> str:

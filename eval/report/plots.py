@@ -103,14 +103,14 @@ def parallel(results: Results, task: str, metric: MetricInfo) -> Figure:
 def pareto(results: Results, task: str, metric: MetricInfo) -> Figure:
     """Quality against seconds; the line joins cells that none beats in both."""
     figure, axes = _single()
-    cells = [c for c in results.of_task(task) if c.seconds is not None and metric.name in c.means]
+    cells = [c for c in results.of_task(task) if c.comparable_seconds is not None and metric.name in c.means]
     for process in dict.fromkeys(cell.process for cell in cells):
-        some = [(cell.seconds, cell.means[metric.name].mean) for cell in cells if cell.process == process]
+        some = [(cell.comparable_seconds, cell.means[metric.name].mean) for cell in cells if cell.process == process]
         axes.scatter(
             *zip(*some, strict=True), color=tint(process), marker=MARKERS.get(process or "", "o"), label=process
         )
     full = [cell for cell in cells if metric.name in cell.ranked] or cells
-    front = pareto_front([(float(cell.seconds or 0), cell.means[metric.name].mean) for cell in full], metric)
+    front = pareto_front([(float(cell.comparable_seconds or 0), cell.means[metric.name].mean) for cell in full], metric)
     axes.plot(*zip(*front, strict=True), color="#888888", linewidth=1, zorder=0)
     axes.set(title=task, xlabel="seconds per image", ylabel=_named(metric))
     legend(axes)

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from eval.metrics import MetricInfo, metric_info, metric_names
 from eval.report.ranking import ranking_means
 from eval.scores import CellValues, Parameter, ScoreTable
+from eval.seconds import cell_seconds
 from eval.statistics import Interval, bootstrap_interval
 
-COSTS = {"seconds": MetricInfo("seconds", "lower", "s", "time of one image, its share of the batch")}
+COSTS = {"seconds": MetricInfo("seconds", "lower", "s", "time of one image, by its own calls of the networks")}
 _NOT_METRICS = ("seconds", "peak_bytes")
 
 
@@ -32,6 +31,11 @@ class CellResult:
     """By metric; one without a finite value is missing."""
 
     seconds: float | None
+    """Of one image, by `eval.seconds`."""
+
+    comparable_seconds: float | None
+    """The same, unless they were measured under other circumstances than those of most cells of the task."""
+
     count: int
     failed: int
     ranked: dict[str, float] = field(default_factory=dict)
@@ -56,6 +60,7 @@ class Results:
     def __init__(self, scores: ScoreTable, axes: Sequence[str] | None = None) -> None:
         self.scores = scores
         self.metrics = [info_of(name) for name in scores.metrics if name not in _NOT_METRICS]
+        self._seconds = cell_seconds(scores)
         settings = {cell: scores.cell_parameters(cell) for cell in scores.cells()}
         self.axes = _axes(settings, axes)
         cells = [self._cell(cell, values) for cell, values in settings.items()]
@@ -94,13 +99,14 @@ class Results:
             values = self.scores.values(cell, metric.name)
             if values.finite.any():
                 means[metric.name] = bootstrap_interval(values.values, values.measurements)
-        first = self.scores.values(cell, self.scores.metrics[0])
+        first, seconds = self.scores.values(cell, self.scores.metrics[0]), self._seconds.get(cell)
         return CellResult(
             id=cell,
             task=str(settings.get("task") or "all"),
             settings={name: settings.get(name) for name in self.axes},
             means=means,
-            seconds=_mean(self.scores.values(cell, "seconds")) if "seconds" in self.scores.metrics else None,
+            seconds=None if seconds is None else seconds.seconds,
+            comparable_seconds=seconds.seconds if seconds is not None and seconds.usual else None,
             count=len(first.values),
             failed=first.failed_count,
         )
@@ -131,8 +137,3 @@ def _axes(settings: dict[str, dict[str, Parameter]], wanted: Sequence[str] | Non
         if any(len(distinct) > 1 for distinct in by_task.values()) and (wanted is None or name in wanted):
             found.append(name)
     return sorted(found, key=lambda name: name != "process")
-
-
-def _mean(column: CellValues) -> float | None:
-    kept: NDArray[np.float64] = column.values[column.finite]
-    return float(kept.mean()) if kept.size else None

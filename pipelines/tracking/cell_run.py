@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from eval.scores import ScoreTable
+from eval.seconds import CellSeconds
 from eval.statistics import bootstrap_interval
 from pipelines.cells import Cell
 from pipelines.identity import fingerprint
@@ -34,19 +35,21 @@ def cell_content(record: Record, cell: Cell, panels: Panels) -> Content:
             "cell": cell.id, "mlflow.note.content": note,
         },
         params={"task": cell.task} | {name: str(value) for name, value in cell.settings.items()},
-        metrics=lambda: cell_metrics(record.scores, cell.id)
+        metrics=lambda: cell_metrics(record.scores, cell.id, record.seconds.get(cell.id))
         | {one.name: one.value for one in distances.values() if one.value is not None and one.whole},
         artifacts=partial(panels.draw, cell.id),
         failed=all_failed(record.scores, cell.id),
     )  # fmt: skip
 
 
-def cell_metrics(scores: ScoreTable, cell: str) -> dict[str, float]:
-    """Means with 95 % intervals resampled by measurement; costs as plain means; finite values only."""
-    found: dict[str, float] = {}
+def cell_metrics(scores: ScoreTable, cell: str, seconds: CellSeconds | None) -> dict[str, float]:
+    """Means with 95 % intervals resampled by measurement, seconds as in the report; finite values only."""
+    found: dict[str, float] = {} if seconds is None else {"seconds": seconds.seconds}
     for metric in scores.metrics:
         column = scores.values(cell, metric)
         found |= {"count": float(len(column.values)), "failed": float(column.failed_count)}
+        if metric == "seconds":
+            continue
         if metric in COSTS:
             found |= {metric: float(column.values[column.finite].mean())} if column.finite.any() else {}
             continue

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from eval.distribution import CellDistance
 from eval.scores import ScoreTable
+from eval.seconds import CellSeconds, cell_seconds
 from eval.statistics import Interval
 from operators.validation import validate
 from pipelines.cells import Cell, varied
@@ -102,6 +103,11 @@ class Record:
         """The same, whatever is shown."""
         name = self.folder.distances_name(self.summary["plan"], self.scoring)
         return distances_by_cell(self.folder.store.read_table(name) if self.folder.store.exists(name) else None)
+
+    @cached_property
+    def seconds(self) -> dict[str, CellSeconds]:
+        """What an image takes, by cell."""
+        return cell_seconds(self.scores)
 
     @cached_property
     def notes(self) -> list[str]:

@@ -46,7 +46,7 @@ function drawScatter(figure, state) {
   }
   const legend = [...processes.map((name) => [name, seriesClass(name, 0)]), ...(front.length ? [["no other cell is both faster and better", "ringed"]] : []), ...(byTime ? [] : [["1: what the noise alone gives", "dashed"]])];
   const rows = points.map((point) => [point.cell.label, point.x, ...point.mean.slice(0, 3), front.includes(point) ? "yes" : ""]);
-  show(figure, { caption: `${withUnit(metric)} against ${xName}, every cell of ${state.task}; ${betterIs(metric)}${byTime ? ". Rows that were solved in one batch share its seconds" : ""}`, svg, legend, header: ["cell", byTime ? "seconds" : "residual", metric.name, "low", "high", "Pareto"], rows });
+  show(figure, { caption: `${withUnit(metric)} against ${xName}, every cell of ${state.task}; ${betterIs(metric)}${byTime ? ". Seconds follow from the calls of the networks that a cell needs" : ""}`, svg, legend, header: ["cell", byTime ? "seconds" : "residual", metric.name, "low", "high", "Pareto"], rows });
 }
 
 // Differences lie on one axis once they are counted in standard errors of their own.
