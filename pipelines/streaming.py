@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
+from ray.data.exceptions import SystemException
 
 from operators import InputError
 from pipelines.attaching import Attach
@@ -176,12 +177,16 @@ def _run(dataset: Any) -> Generator[dict[str, Any], None, None]:
 
 
 def _sentence(error: BaseException) -> InputError:
-    """What a worker said, without Ray's wrapping."""
+    """What a worker said, without Ray's wrapping: that is of the worker's own class too, with a traceback as text."""
     causes = [error]
     while (inner := getattr(causes[-1], "cause", None) or causes[-1].__cause__) is not None and inner not in causes:
         causes.append(inner)
-    told = next((cause for cause in causes if isinstance(cause, InputError)), None)
-    if told is not None:
-        return InputError(str(told))
-    last = causes[-1]
-    return InputError(f"a worker failed ({type(last).__name__}): {' '.join(str(last).split())[:500]}")
+    own = [cause for cause in causes if not isinstance(cause, ray.exceptions.RayError | SystemException)]
+    sentence = next((cause for cause in reversed(own) if isinstance(cause, InputError)), None)
+    if sentence is not None:
+        return InputError(str(sentence).splitlines()[0])  # Ray Data has added lines about its own settings
+    last = own[-1] if own else error
+    text = str(last).strip()
+    if isinstance(last, ray.exceptions.RayTaskError):  # its cause could not travel; a traceback ends with it
+        text = text.splitlines()[-1]
+    return InputError(f"a worker failed ({type(last).__name__}): {' '.join(text.split())[:500]}")

@@ -1,11 +1,14 @@
 """Ray Data's settings reach the datasets of a sweep, and no others; a worker's own sentence comes through."""
 
+import os
+import subprocess
+
 import pyarrow as pa
 import pytest
 from ray.data import DataContext
 
 from tests.pipelines.sweep_cases import run, specification, write_spec
-from tests.pipelines.troubled_solvers import SLOW_SECONDS
+from tests.pipelines.troubled_solvers import SLOW_SECONDS, no_space
 
 
 @pytest.fixture
@@ -32,8 +35,51 @@ def test_a_dataset_has_the_settings_of_a_sweep_and_the_process_keeps_its_own(imp
     assert impatient.target_max_block_size == before
 
 
-def test_a_batch_may_outlast_the_limit_on_silence(impatient, small_manifest, tiny_prior, tmp_path, capsys):
-    values = specification(small_manifest, tiny_prior, tmp_path / "o", grid={"cross": {"eta_kl": [0.1]}})
-    values["solver"]["method"] = "tests.pipelines.troubled_solvers:slow"
-    code = run("sweep", write_spec(tmp_path / "spec.yaml", values | {"select": {"limit": 1}}))
-    assert code == 0, capsys.readouterr().err
+@pytest.fixture
+def sweep(local_ray, small_manifest, tiny_prior, tmp_path):
+    """Runs a sweep of one image by a solver in trouble."""
+
+    def start(solver, output=tmp_path / "o"):
+        values = specification(small_manifest, tiny_prior, output, grid={"cross": {"eta_kl": [0.1]}})
+        values["solver"]["method"] = f"tests.pipelines.troubled_solvers:{solver}"
+        return run("sweep", write_spec(tmp_path / "spec.yaml", values | {"select": {"limit": 1}}))
+
+    return start
+
+
+def test_a_batch_may_outlast_the_limit_on_silence(impatient, sweep, capsys):
+    assert sweep("slow") == 0, capsys.readouterr().err
+
+
+def last_words(capsys):
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_disk_that_fills_under_a_worker_is_one_sentence(sweep, tmp_path, capsys):
+    assert sweep("fills_the_disk") == 2
+    sentence = last_words(capsys)
+    assert sentence.startswith(f"g2d2 sweep: store {tmp_path / 'o'}/")
+    assert sentence.endswith(": no space is left; free some or choose another place.")
+
+
+def test_a_disk_that_is_full_before_the_work_is_one_sentence(sweep, capsys, monkeypatch):
+    monkeypatch.setattr(os, "fsync", no_space)
+    assert sweep("slow") == 2
+    assert "no space is left; free some or choose another place." in last_words(capsys)
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"), [("size=64k", "no space is left"), ("ro", "the file system is read-only")]
+)
+def test_real_disks_without_room(sweep, tmp_path, capsys, option, reason):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", option, "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        if option != "ro":
+            (disk / "other").write_bytes(bytes(56 * 1024))
+        assert sweep("slow", disk / "o") == 2
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    assert reason in last_words(capsys)
