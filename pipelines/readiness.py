@@ -14,6 +14,7 @@ from g2d2.priors.limits import PriorLimits, read_limits
 from g2d2.priors.locating import locate_prior
 from g2d2.solvers import load_solver
 from operators import InputError, operator_names, operator_settings
+from operators.sizes import size_words
 from pipelines.cells import Cell
 from pipelines.manifest import Manifest, build_row_operator
 from pipelines.manifest.reading import Place
@@ -162,7 +163,7 @@ def _problems(kinds: Iterable[Kind], limits: PriorLimits) -> dict[Kind, Problem]
 def _size_problem(kind: Kind, limits: PriorLimits) -> Problem | None:
     if kind.image_shape == limits.image_shape:
         return None
-    sizes = f"its images are {_size(kind.image_shape)} and the prior's {_size(limits.image_shape)}"
+    sizes = f"its images are {size_words(kind.image_shape)} and the prior's {size_words(limits.image_shape)}"
     return Problem("image_shape", sizes)
 
 
@@ -180,8 +181,8 @@ def _operator_problem(kind: Kind) -> Problem | None:
         reason = str(error).removeprefix("operator: ").rstrip(".")
         return Problem("operator", f"its operator cannot be made here ({reason})")
     if operator.measurement_shape != kind.y_shape:
-        made = _size(operator.measurement_shape)
-        return Problem("y_shape", f"its measurement is {_size(kind.y_shape)} and {kind.operator} makes {made}")
+        made = size_words(operator.measurement_shape)
+        return Problem("y_shape", f"its measurement is {size_words(kind.y_shape)} and {kind.operator} makes {made}")
     return None
 
 
@@ -191,13 +192,6 @@ def _foreign_operators(kinds: Iterable[Kind]) -> Iterator[str]:
         home = operator_settings(name).__module__
         if home.partition(".")[0] != "operators":
             yield f"operator: {name} is registered by {home}; workers that do not import it will fail its rows."
-
-
-def _size(shape: Sequence[int]) -> str:
-    if len(shape) != 3:
-        return "of shape " + "x".join(map(str, shape))
-    channels, height, width = shape
-    return f"{width}x{height} with {channels} channel{'s' if channels != 1 else ''}"
 
 
 def _refusal(task: str, bad: list[tuple[Problem, Rows]]) -> str:

@@ -22,6 +22,7 @@ from g2d2.solver import Reconstruction
 from g2d2.solvers import load_solver
 from g2d2.trace import Trace
 from operators import InputError, Operator, stack_operators
+from operators.sizes import size_words
 from operators.validation import validate
 from pipelines.attempts import DEATHS, HANGS, Attempts, Worker
 from pipelines.images import encode_png, to_picture
@@ -149,8 +150,8 @@ class ShardSolver:
         operator, y = build_row_operator(item), measurement(item)
         if operator.image_shape != self.prior.image_shape:
             raise InputError(
-                f"measurement {item['measurement']}: its images are {operator.image_shape}, the prior's "
-                f"{self.prior.image_shape}; build the manifest for this size."
+                f"measurement {item['measurement']}: its images are {size_words(operator.image_shape)}, the prior's "
+                f"{size_words(self.prior.image_shape)}; build the manifest for this size."
             )
         settings = validate(G2D2Settings, json.loads(item["settings"]), where="solver settings")
         self.prior.schedule.levels(settings.steps)

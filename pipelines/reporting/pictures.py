@@ -15,7 +15,7 @@ from eval.report.thumbnails import thumbnail
 from operators import InputError
 from pipelines.images import encode_png, to_picture
 from pipelines.layout import SweepFolder
-from pipelines.manifest import Manifest, measurement, read_row
+from pipelines.manifest import Manifest, decode_truth, measurement, read_row
 from pipelines.plan import Plan
 
 PICTURE_BYTES = 8 * 2**20
@@ -88,13 +88,16 @@ class PictureReader:
         stored = self._measured(item)
         if not stored:
             return {}
-        found = {} if stored["truth"] is None else {f"truth/{name}": thumbnail(stored["truth"])}
+        found: dict[str, bytes] = {}
         try:
+            if stored["truth"] is not None:
+                found[f"truth/{name}"] = thumbnail(encode_png(to_picture(decode_truth(stored))))
             y = measurement(stored)
+            if y.shape[0] in (1, 3):
+                found[f"y/{name}"] = thumbnail(encode_png(to_picture(y)))
         except InputError as error:
             self.notes.append(f"a measurement is not shown: {error}")
-            return found
-        return found | ({f"y/{name}": thumbnail(encode_png(to_picture(y)))} if y.shape[0] in (1, 3) else {})
+        return found
 
     def _measured(self, item: dict[str, Any]) -> dict[str, Any]:
         if self.manifest is None:

@@ -1,6 +1,5 @@
 """A sweep's folder, local or `s3://`, as the content of a report: committed Parquet alone, also while it runs."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ import yaml
 from eval.report.content import Facts, Failure, Report, TaskFacts
 from eval.report.results import Results
 from eval.scores import ScoreTable
-from operators import TASKS, InputError, operator_settings
+from operators import TASKS, InputError
 from operators.validation import validate
 from pipelines.committed import current_scores
 from pipelines.layout import SweepFolder
@@ -57,7 +56,7 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = (), metrics: Sequenc
         failed=len(scores.table) - scores.table["error"].null_count,
         specification=yaml.safe_dump(spec.model_dump(mode="json", exclude={"tracking": {"uri"}}), sort_keys=False),
         details=_details(summary, plan, record.devices()),
-        tasks={} if manifest is None else _tasks(manifest, plan, folder),
+        tasks={} if manifest is None else _tasks(manifest, plan, folder, notes),
         failures=_failures(results),
         notes=[*notes, *reader.notes, *(f"{note}." for note in record.notes)],
     )
@@ -84,8 +83,8 @@ def _manifest(spec: SweepSpec, plan: Plan, notes: list[str]) -> Manifest | None:
     return manifest
 
 
-def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder) -> dict[str, TaskFacts]:
-    """Operator and noise of each task, from its first planned measurement."""
+def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder, notes: list[str]) -> dict[str, TaskFacts]:
+    """Operator and noise of each task, from its first planned measurement; without those where that is damaged."""
     names = ("manifest_shard", "manifest_row", "measurement_digest")
     items = folder.store.read_table(folder.plan_name(plan.id), columns=[*names, "cell_index"])
     first = items.group_by("cell_index", use_threads=False).aggregate([(name, "first") for name in names])
@@ -94,16 +93,21 @@ def _tasks(manifest: Manifest, plan: Plan, folder: SweepFolder) -> dict[str, Tas
     }
     places, digests = [place[:2] for place in found.values()], [digest for *_, digest in found.values()]
     rows = manifest.fetch_measured(places, digests)
-    return {task: _task(read_row(rows, index)) for index, task in enumerate(found)}
+    facts: dict[str, TaskFacts] = {}
+    for index, task in enumerate(found):
+        try:
+            facts[task] = _task(read_row(rows, index))
+        except InputError as error:
+            notes.append(f"the operator of {task} is not shown: {error}")
+    return facts
 
 
 def _task(row: dict[str, Any]) -> TaskFacts:
     operator = build_row_operator(row)
-    settings = validate(operator_settings(row["operator"]), json.loads(row["operator_params"]), where=row["operator"])
     drawn = {"seed"} if (task := TASKS.get(row["task"])) and task.own_seed else set()  # each row has another
     return TaskFacts(
         operator=row["operator"],
-        params=settings.model_dump(exclude=drawn),
+        params=operator.settings.model_dump(exclude=drawn),
         sigma=row["sigma"],
         image_shape=tuple(row["image_shape"]),
         entries=int(operator.measurement_counts[0]),

@@ -64,10 +64,16 @@ class Panels:
         try:
             manifest = Manifest.open(self.record.spec.manifest)
             measured = manifest.fetch_measured(list(zip(shards, rows, strict=True)), digests).to_pylist()
-            return {row["id"]: _pictures(row) for row in measured}
         except InputError as error:
             log.warning("no panels are logged: %s", error)
             return {}
+        shown: dict[str, list[Tensor]] = {}
+        for row in measured:
+            try:
+                shown[row["id"]] = _pictures(row)
+            except InputError as error:
+                log.warning("a panel is not logged: %s", error)
+        return shown
 
     @cached_property
     def _candidates(self) -> pa.Table:

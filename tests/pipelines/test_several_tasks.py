@@ -121,6 +121,19 @@ def test_a_device_solves_and_scores_all_tasks(manifest, prior, tmp_path):
     check_scores(sorted((tmp_path / "o" / "scores").rglob("*.parquet")))
 
 
+def test_a_manifest_that_grows_by_a_task_keeps_what_was_planned(prior, tmp_path):
+    words = ["manifest", "build", "cifar10-heldout", tmp_path / "m", "--limit", 2, "--prompt", "a b", "--overwrite"]
+    items = []
+    for tasks in (MIXED[:2], MIXED[:3], MIXED):
+        assert run(*words, "--task", *tasks) == 0
+        values = swept_specification(tmp_path / "m", prior, tmp_path / "o")
+        folder = SweepFolder(str(tmp_path / "o"))
+        plan = make_plan(validate(SweepSpec, values, where="specification"), folder)
+        items.append(set(folder.store.read_table(folder.plan_name(plan.id))["item"].to_pylist()))
+    assert [len(part) for part in items] == [8, 12, 16]
+    assert items[0] < items[1] < items[2]
+
+
 @pytest.mark.slow
 def test_one_sweep_solves_and_scores_all_tasks(local_ray, manifest, prior, tmp_path):
     spec = write_spec(tmp_path / "s.yaml", swept_specification(manifest, prior, tmp_path / "o"))

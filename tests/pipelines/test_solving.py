@@ -8,7 +8,7 @@ import torch
 from operators.validation import validate
 from pipelines.attaching import Attach
 from pipelines.layout import SweepFolder
-from pipelines.manifest import read_row
+from pipelines.manifest import content_digest, read_row
 from pipelines.plan import make_plan
 from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
@@ -24,9 +24,9 @@ def work(small_manifest, tiny_prior, tmp_path):
     return attached(spec, make_plan(spec, SweepFolder(spec.output)))
 
 
-def attached(spec, plan, run=""):
-    """A device, the plan's first shard and its rows, as a run reads them."""
-    shard = plan.shards[0]
+def attached(spec, plan, run="", shard=None):
+    """A device, the plan's first shard, or another, and its rows, as a run reads them."""
+    shard = shard or plan.shards[0]
     refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
     (stream,) = Attach(spec.output, spec.manifest, plan.id, run)(refs)["items"]
     items = pa.ipc.open_stream(stream.as_buffer()).read_all()
@@ -96,6 +96,39 @@ def test_a_measurement_that_was_changed_since_fails_its_rows_alone(tiny_prior, t
         assert (
             row["error"] is None or "not scored: gaussian_blur/p1: its content is not what its digest" in row["error"]
         )
+
+
+def test_absurd_rows_of_a_manifest_fail_alone(tiny_prior, tmp_path):
+    """Their digests fit, as in a manifest that somebody else's program wrote."""
+    manifest = build_manifest(tmp_path, pictures=5)
+    (file,) = (tmp_path / "manifest").glob("*.parquet")
+    table = pq.read_table(file)
+    rows = table.to_pylist()
+    rows[0]["operator_params"] = '{"std":' + "[" * 50_000 + "]" * 50_000 + "}"
+    rows[1]["image_shape"] = [3, 2**31 - 1, 2**31 - 1]
+    rows[3]["image_shape"] = [3, 8]
+    rows[4]["operator"] = "nowhere"
+    signed = [row | {"digest": content_digest(row)} for row in rows]
+    pq.write_table(pa.Table.from_pylist(signed, schema=table.schema), file)
+    values = specification(manifest, tiny_prior, tmp_path / "o", resources={"shard": 100, "devices": 1})
+    spec = validate(SweepSpec, values, where="specification")
+    plan = make_plan(spec, SweepFolder(spec.output))
+    failures = {}
+    for shard in plan.shards:
+        solver, name, items = attached(spec, plan, shard=shard)
+        solver(name, items)
+        for item, error in zip(items, errors(solver, name), strict=True):
+            failures.setdefault(item["measurement"].rpartition("/")[2], set()).add(error)
+    assert failures["p2"] == {None}
+    for name, part in {
+        "p0": "it is nested too deeply",
+        "p1": "no side may be above 16384",
+        "p3": "three positive integers",
+        "p4": "operator is 'nowhere'",
+    }.items():
+        (error,) = failures[name]
+        assert part in error
+        assert len(error) < 300
 
 
 def test_a_store_that_is_away_is_no_rows_fault(work, monkeypatch):
