@@ -156,7 +156,7 @@ class ScoreTable:
             table = pq.read_table(str(path))
         except FileNotFoundError:
             raise InputError(f"scores {path}: there is no such file.") from None
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
             said = " ".join(str(error).split())
             raise InputError(f"scores {path}: it cannot be read as Parquet ({shorten(said)}).") from None
         return cls(table, where=f"scores {path}")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from operators.errors import InputError
+from operators.local_paths import local_path
 from operators.torchvision_guard import ensure_torchvision_imports
 from operators.validation import shorten
 
@@ -83,7 +84,7 @@ def _places(name: Backbone, weights_dir: str | Path | None) -> Iterator[Found]:
     yield Found("torch hub cache", Path(torch.hub.get_dir()) / "checkpoints" / _FILES[name])
     named = weights_dir or os.environ.get(WEIGHTS_ENV)
     if named:
-        folder = Path(named).expanduser()
+        folder = local_path(named, "weights")
         if not folder.is_dir():
             raise InputError(f"weights_dir is {shorten(str(folder))}: it must be a folder that exists.")
         for file in (_FILES[name], f"{name}.pth", f"{name}.ckpt"):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from eval.distribution import distribution_names
 from eval.metrics import metric_names
 from g2d2.settings import EXPERIMENTS, Precision
+from g2d2.solvers import SOLVERS
 from operators.credentials import holds_secret
 from operators.plain_yaml import LARGEST_INTEGER, read_yaml
 from operators.validation import AtKeyError, did_you_mean
@@ -25,7 +26,7 @@ class _Model(BaseModel):
 class SolverChoice(_Model):
     """Where the settings of every cell start from."""
 
-    method: str = "g2d2"
+    method: str = Field(default="g2d2", examples=list(SOLVERS))
     """Solver by name, or `package.module:function` for one of your own."""
     preset: Literal["tuned", "paper", "reference"] = "paper"
     """`tuned` takes what ships with the prior, per task and process; the others are the paper's and its code's."""

@@ -11,6 +11,7 @@ import yaml
 
 from g2d2.solvers import SOLVERS
 from operators import InputError
+from operators.local_paths import local_path
 from pipelines.spec import SweepSpec
 
 PROJECT = ("cluster", "eval", "g2d2", "operators", "pipelines")
@@ -51,7 +52,7 @@ def place_included(paths: Sequence[Path]) -> dict[str, Path]:
     here = Path.cwd()
     placed: dict[str, Path] = {}
     for path in paths:
-        source = path.expanduser().absolute()
+        source = local_path(path, "include").absolute()
         if not source.exists():
             raise InputError(f"--include: {path} does not exist.")
         source = Path(os.path.normpath(source))

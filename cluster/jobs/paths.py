@@ -6,6 +6,7 @@ from pathlib import Path
 
 from g2d2.priors.catalog import CATALOG
 from operators import InputError
+from operators.local_paths import local_path
 from pipelines.spec import SweepSpec
 from pipelines.storage import open_store
 
@@ -19,7 +20,7 @@ def place_paths(spec: SweepSpec, included: Mapping[str, Path]) -> SweepSpec:
         "output": _full(spec.output),
     }
     if names_folder(spec.prior):
-        changes["prior"] = _travelling(str(Path(spec.prior).expanduser().absolute()), included)
+        changes["prior"] = _travelling(str(local_path(spec.prior, "prior").absolute()), included)
     uri = spec.tracking.uri
     if uri is not None and uri.startswith(_SQLITE):
         full = _SQLITE + str(Path(uri.removeprefix(_SQLITE)).absolute())

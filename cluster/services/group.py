@@ -14,6 +14,7 @@ from cluster.services.private_files import private_folder, write_private
 from cluster.services.ray_head import RayHead
 from cluster.services.service import Service
 from cluster.services.tracking import Tracking
+from operators.local_paths import local_path
 
 NAMES = ("store", "postgres", "mlflow", "ray")
 DEFAULT = ("store", "postgres", "mlflow")
@@ -29,7 +30,7 @@ class ServiceGroup:
     """Each service has a folder of its own below `folder`; `folder / "env"` holds what clients need."""
 
     def __init__(self, folder: Path, ports: Mapping[str, int] | None = None) -> None:
-        self.folder = folder.expanduser().absolute()
+        self.folder = local_path(folder, "folder").absolute()
         given = {name: {_GIVEN_PORTS[name]: port} for name, port in (ports or {}).items()}
         postgres = Postgres(self.folder / "postgres")
         self.services: dict[str, Service] = {

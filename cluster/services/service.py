@@ -18,6 +18,7 @@ from cluster.services.errors import ServiceError
 from cluster.services.ports import is_free
 from cluster.services.private_files import private_folder, write_private
 from cluster.services.processes import ProcessRecord
+from operators.local_paths import local_path
 
 _TAIL_LINES = 15
 _POLL_SECONDS = 0.1
@@ -51,7 +52,7 @@ class Service(ABC):
     """Another user to run as, by number."""
 
     def __init__(self, folder: Path, ports: Mapping[str, int] | None = None) -> None:
-        self.folder = folder.expanduser().absolute()
+        self.folder = local_path(folder, "folder").absolute()
         self.log = self.folder / f"{self.name}.log"
         self.seconds_to_start = 0.0
         self._given_ports = dict(ports or {})

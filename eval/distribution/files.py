@@ -14,6 +14,7 @@ import torch
 
 from eval.distribution.results import Unavailable
 from eval.weights import DOWNLOAD_ENV, WEIGHTS_ENV, downloads_allowed
+from operators.local_paths import local_path
 from operators.validation import shorten
 
 
@@ -55,7 +56,7 @@ class CleanFidFile:
 
     def _places(self, weights_dir: Path | None) -> Sequence[Path]:
         named = [weights_dir, os.environ.get(WEIGHTS_ENV)]
-        folders = [Path(folder).expanduser() for folder in named if folder]
+        folders = [local_path(folder, "weights") for folder in named if folder]
         return [folder / self.name for folder in (*folders, self.home, Path(torch.hub.get_dir()) / "checkpoints")]
 
     def _whole(self, path: Path) -> bool:

@@ -20,6 +20,7 @@ from g2d2.priors.layout import (
     weight_files,
 )
 from operators.errors import InputError
+from operators.local_paths import local_path
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -32,7 +33,7 @@ _LONGEST_HEADER = 100_000_000
 
 def check_folder(folder: str | Path, known: KnownPrior | None = None) -> Shape:
     """The prior's shape, or one sentence that names the first file that is missing, damaged or does not fit."""
-    folder = Path(folder).expanduser()
+    folder = local_path(folder, "prior")
     if not folder.is_dir():
         raise InputError(f"prior: {folder} is not a folder.")
     require_folders(folder, str(folder))

@@ -5,6 +5,7 @@ from pathlib import Path
 from g2d2.priors.catalog import CATALOG, Home, KnownPrior, conversion_hint, packaged_folder
 from g2d2.priors.layout import COMPONENTS, WEIGHT_STEMS, weight_files
 from operators import InputError
+from operators.local_paths import local_path
 from operators.validation import did_you_mean
 
 _OTHER_PRECISIONS = ("*.fp16.*", "*.bf16.*", "*.non_ema.*")
@@ -17,7 +18,7 @@ def locate_prior(source: str | Path, *, download: bool = True) -> Path:
     known = CATALOG.get(text)
     if known is not None:
         return _locate_known(known, download)
-    folder = Path(text).expanduser()
+    folder = local_path(text, "prior")
     if folder.is_dir():
         return folder
     if text.startswith((".", "/", "~")) or text.count("/") != 1:

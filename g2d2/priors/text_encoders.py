@@ -1,17 +1,17 @@
 """The CLIP text encoder and tokenizer a converted prior needs: from a folder or the hub."""
 
-from pathlib import Path
 from typing import Any
 
 from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 from transformers.utils import logging as transformers_logging
 
 from operators.errors import InputError
+from operators.local_paths import local_path
 
 
 def load_text_encoder(source: str, *, pooled: bool, pad_value: int) -> tuple[Any, Any]:
     """Tokenizer and encoder from a CLIP folder, a prior's folder (`text_encoder`, `tokenizer`) or a hub id."""
-    folder = Path(source).expanduser()
+    folder = local_path(source, "text encoder")
     local = folder.is_dir()
     if not local and (source.startswith((".", "/", "~")) or source.count("/") != 1):
         raise InputError(

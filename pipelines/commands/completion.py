@@ -1,9 +1,15 @@
 """`g2d2 completion`: a script for the shell, made once; completing then starts no Python."""
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
 
 import shtab
 
+from eval.distribution import distribution_names
+from eval.metrics import metric_names
+from g2d2.priors.catalog import CATALOG
+from g2d2.settings import EXPERIMENTS
+from operators import TASKS, operator_names
 from pipelines import cli
 
 EXAMPLE = """g2d2 completion bash > ~/.local/share/bash-completion/completions/g2d2
@@ -15,5 +21,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    print(shtab.complete(cli.build_parser(cli.COMMANDS), shell=args.shell))
+    parser, names = cli.build_parser(cli.COMMANDS), _names()
+    for action in _actions(parser):
+        if action.choices is None and action.dest in names:
+            action.choices = names[action.dest]  # offered here alone: elsewhere folders and hub ids are allowed too
+    print(shtab.complete(parser, shell=args.shell))
     return 0
+
+
+def _names() -> Mapping[str, Sequence[str]]:
+    """What may stand for an argument, by the name argparse has for it."""
+    tasks, priors, metrics = list(TASKS), list(CATALOG), metric_names()
+    return {
+        "task": tasks,
+        "tasks": tasks,
+        "operator": operator_names(),
+        "metrics": [*metrics, *distribution_names()],
+        "distribution": distribution_names(),
+        "tolerance": [f"{metric}=" for metric in metrics],
+        "prior": priors,
+        "start": priors,
+        "experiment": list(EXPERIMENTS["paper"]),
+    }
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every argument of a command and of those below it."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _actions(child)

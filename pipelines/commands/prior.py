@@ -11,6 +11,7 @@ from g2d2.priors.checking import check_folder
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import folder_bytes, read_shape
 from operators.errors import InputError
+from operators.local_paths import local_path
 from operators.validation import did_you_mean
 from pipelines.actions import Action, add_actions
 from pipelines.commands import prior_training
@@ -124,7 +125,7 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _given(text: str) -> Path:
-    folder = Path(text).expanduser()
+    folder = local_path(text, "prior")
     if folder.is_dir():
         return folder
     cached = _cached(text, None) if text.count("/") == 1 and not text.startswith((".", "/", "~")) else None

@@ -6,10 +6,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from operators.errors import InputError
+from operators.local_paths import local_path
 from operators.validation import shorten
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029\ud800-\udfff]")
 _LONGEST_PART = 255
 
 
@@ -26,18 +27,24 @@ class Location:
 
 def parse_url(url: str) -> Location:
     """The place a path, `file://` or `s3://` URL means; one that holds credentials is refused unseen."""
-    if not url or _CONTROL.search(url):
-        raise InputError(f"store URL is {shorten(url)}: it must be a path or s3://bucket/prefix.")
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, rest = _plain(url).partition("://")
     if not separator:
-        return Location(None, str(Path(url).expanduser().absolute()))
+        return Location(None, str(local_path(url, "store URL").absolute()))
     if scheme == "s3":
         return _bucket_location(rest)
     if scheme == "file" and rest.startswith("/"):
-        return Location(None, str(Path(unquote(urlsplit(url).path)).absolute()))
+        return Location(None, str(Path(_plain(unquote(urlsplit(url).path))).absolute()))
     raise InputError(
         f"store URL starts with {shorten(scheme)}://: it must be a path, file:///folder or s3://bucket/prefix."
     )
+
+
+def _plain(text: str) -> str:
+    if not text or _CONTROL.search(text):
+        raise InputError(
+            f"store URL is {shorten(text)}: it must be a path or s3://bucket/prefix, without control characters."
+        )
+    return text
 
 
 def _bucket_location(rest: str) -> Location:

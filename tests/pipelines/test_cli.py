@@ -1,6 +1,8 @@
 """The command as a whole: every subcommand explains itself with an example that it accepts, and shells complete it."""
 
 import argparse
+import contextlib
+import io
 import re
 import shlex
 import shutil
@@ -56,6 +58,55 @@ def test_completion_script_completes_commands_and_options(tmp_path, capsys):
     script.write_text(capsys.readouterr().out)
     assert complete(script, "sw") == {"sweep"}
     assert "--retry-failed" in complete(script, "sweep", "--retry")
+
+
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory):
+    if shutil.which("bash") is None:
+        pytest.skip("needs bash")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert cli.main(["completion", "bash"]) == 0
+    script = tmp_path_factory.mktemp("completion") / "g2d2.bash"
+    script.write_text(printed.getvalue())
+    return script
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("solve", "x.png", "--task", "sr4-3"), {"sr4-32"}),
+        (("solve", "x.png", "--operator", "gauss"), {"gaussian_blur"}),
+        (("solve", "x.png", "--prior", "ci"), {"cifar10"}),
+        (("solve", "x.png", "--preset", "tu"), {"tuned"}),
+        (("manifest", "build", "a", "b", "--task", "sr4-32", "gaussian-deblur-3"), {"gaussian-deblur-32"}),
+        (("prior", "info", "it"), {"ithq"}),
+        (("score", "out", "--metrics", "psnr", "lpips_v"), {"lpips_vgg"}),
+        (("eval", "a", "b", "--metrics", "fi"), {"fid"}),
+        (("compare", "a", "b", "--tolerance", "ps"), {"psnr=", "psnr_8bit="}),
+    ],
+)
+def test_completion_offers_the_names_of_tasks_operators_priors_and_metrics(words, offered, bash_script):
+    assert complete(bash_script, *words) == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
+def test_other_shells_get_the_names_too(shell, capsys):
+    assert cli.main(["completion", shell]) == 0
+    assert "gaussian-deblur-256" in capsys.readouterr().out
+
+
+def test_help_writes_names_as_people_do(capsys):
+    for command, name in (("services", "S3 store, PostgreSQL, MLflow and Ray"), ("cluster", "AWS, GCP and KubeRay")):
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        assert name in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("words", "near"), [(["swep"], "sweep"), (["solve", "x.png", "--preset", "tunned"], "tuned")])
+def test_a_word_that_is_no_choice_is_refused_with_the_nearest(words, near, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words)
+    assert f"'{words[-1]}' is unknown (did you mean '{near}'?); choose one of" in capsys.readouterr().err
 
 
 def complete(script, *words):
