@@ -27,13 +27,19 @@ FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
 
 def read_image(
-    path: Path, size: tuple[int, int] | None = None, *, resize: bool = False, background: Background | None = None
+    path: Path,
+    size: tuple[int, int] | None = None,
+    *,
+    resize: bool = False,
+    background: Background | None = None,
+    grey: bool = False,
 ) -> Tensor:
     """A picture as upright RGB, (3, H, W) in [-1, 1]; of another size (H, W) it is refused, or cropped and resized.
 
-    Grey, palette, CMYK and 16-bit pictures are converted; transparent ones are refused without a `background`.
+    Grey, palette, CMYK and 16-bit pictures are converted; transparent ones are refused without a `background`. With
+    `grey` it has one channel, (1, H, W).
     """
-    return _decode(path, str(path), size, resize, background)
+    return _decode(path, str(path), size, resize, background, grey)
 
 
 def decode_image(
@@ -43,9 +49,10 @@ def decode_image(
     *,
     resize: bool = False,
     background: Background | None = None,
+    grey: bool = False,
 ) -> Tensor:
     """Like `read_image`, from an encoded picture's bytes."""
-    return _decode(io.BytesIO(content), name, size, resize, background)
+    return _decode(io.BytesIO(content), name, size, resize, background, grey)
 
 
 def decode_stored(content: bytes, name: str) -> Tensor:
@@ -57,7 +64,12 @@ def decode_stored(content: bytes, name: str) -> Tensor:
 
 
 def _decode(
-    file: Path | io.BytesIO, name: str, size: tuple[int, int] | None, resize: bool, background: Background | None
+    file: Path | io.BytesIO,
+    name: str,
+    size: tuple[int, int] | None,
+    resize: bool,
+    background: Background | None,
+    grey: bool,
 ) -> Tensor:
     with _explained(name), _opened(file, name) as encoded:
         picture = upright_rgb(encoded, name, background)
@@ -68,7 +80,7 @@ def _decode(
                 "--resize crops and resizes it."
             )
         picture = _crop_and_resize(picture, size)
-    return _to_tensor(picture)
+    return _to_tensor(picture.convert("L") if grey else picture)
 
 
 @contextmanager

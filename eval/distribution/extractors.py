@@ -15,7 +15,7 @@ Features = NDArray[np.float32]
 
 
 class FeatureExtractor(Protocol):
-    """Maps images (B, 3, H, W) in [-1, 1] to features (B, dim), each row by itself."""
+    """Maps images (B, 3, H, W), or grey ones (B, 1, H, W), in [-1, 1] to features (B, dim), each row by itself."""
 
     @property
     def name(self) -> str:
@@ -41,6 +41,7 @@ class NetworkExtractor:
     @torch.no_grad()
     def __call__(self, images: Tensor) -> Features:
         _check_images(images)
+        images = images.expand(-1, 3, -1, -1)  # a grey image is one whose three channels are equal
         rows = np.full((len(images), self.dim), np.nan, dtype=np.float32)
         finite = torch.isfinite(images).flatten(1).all(1)
         if finite.any():
@@ -86,7 +87,8 @@ def _single(images: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 def _check_images(images: Tensor) -> None:
-    if images.ndim != 4 or images.shape[1] != 3 or not images.is_floating_point():
+    if images.ndim != 4 or images.shape[1] not in (1, 3) or not images.is_floating_point():
         raise InputError(
-            f"images are {images.dtype} {tuple(images.shape)}: they must be floating-point (B, 3, H, W) in [-1, 1]."
+            f"images are {images.dtype} {tuple(images.shape)}: they must be floating-point (B, 3, H, W) in [-1, 1], or "
+            "(B, 1, H, W) where they are grey."
         )

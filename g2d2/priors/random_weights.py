@@ -32,6 +32,8 @@ class Architecture:
     lowest_attention: bool = False
     """Attention in the decoder's blocks at the lowest resolution, beside the middle block's own."""
     train_steps: int = 100
+    channels: int = 3
+    """Of the images: 1 is grey."""
 
     def with_layers(self, transformer_layers: int) -> "Architecture":
         return replace(self, transformer_layers=transformer_layers)
@@ -79,6 +81,8 @@ def random_components(shape: Architecture, seed: int = 0) -> Components:
         blocks = len(shape.decoder_channels)
         attention = "Attn" if shape.lowest_attention else ""
         vqvae = VQModel(
+            in_channels=shape.channels,
+            out_channels=shape.channels,
             down_block_types=("DownEncoderBlock2D",) * (blocks - 1) + (f"{attention}DownEncoderBlock2D",),
             up_block_types=(f"{attention}UpDecoderBlock2D",) + ("UpDecoderBlock2D",) * (blocks - 1),
             block_out_channels=shape.decoder_channels,

@@ -51,6 +51,7 @@ def _configure_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N sources")
     parser.add_argument("--per-label", type=int, metavar="N", help="only the first N sources of every label")
     parser.add_argument("--resize", action="store_true", help="crop and resize pictures of another size")
+    parser.add_argument("--grey", action="store_true", help="pictures of one channel, for a prior of grey images")
     add_background_option(parser)
     parser.add_argument("--rows-per-shard", type=int, metavar="N", help="most rows of a file (default: 1000)")
     parser.add_argument("--overwrite", action="store_true", help="replace another manifest at OUT")

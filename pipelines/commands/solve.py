@@ -22,6 +22,8 @@ from g2d2.solver import Reconstruction, solve
 from g2d2.version import SOLVER_VERSION
 from operators import InputError, Operator, check_measurement, measure, operator_settings, stack_operators
 from pipelines.images import (
+    decode_stored,
+    encode_png,
     panel,
     read_image,
     read_measurement,
@@ -190,7 +192,8 @@ def _item(
                 f"name; give it the seed and the name that it was measured with, or the mask's by --set seed=N."
             )
     else:
-        truth = read_image(path, operator.image_shape[1:], resize=args.resize, background=args.background)
+        channels, *size = operator.image_shape
+        truth = read_image(path, (size[0], size[1]), resize=args.resize, background=args.background, grey=channels == 1)
         y = measure(operator, truth.unsqueeze(0), sigma=degrade.sigma, seeds=[seed])[0]
         check_measurement(operator, y[None])
     decides = [
@@ -209,8 +212,9 @@ def _is_done(item: Item, out: Path) -> bool:
 
 def _write(item: Item, row: int, result: Reconstruction, degrade: Degradation, out: Path) -> dict[str, Any]:
     """Reconstruction, panel, measurement and trace, then the summary that marks the picture as done."""
-    image = result.images[row].float().cpu()
-    write_png(to_picture(image), out / f"{item.stem}.png")
+    picture = encode_png(to_picture(result.images[row]))
+    image = decode_stored(picture, item.stem)  # numbers are those of the picture that is kept, as in a sweep
+    write_bytes(picture, out / f"{item.stem}.png")
     shown = ([] if item.truth is None else [item.truth]) + [item.y, image]
     write_png(panel(shown), out / f"{item.stem}-panel.png")
     write_npy(item.y, out / f"{item.stem}-measurement.npy")
@@ -226,11 +230,11 @@ def _write(item: Item, row: int, result: Reconstruction, degrade: Degradation, o
         "reconstruction": str(out / f"{item.stem}.png"),
         "residual": float(residual),
         "expected_residual": degrade.sigma * item.operator.measurement_count**0.5,
-        "seconds": result.trace.seconds / len(result.images),
+        "seconds": result.trace.row_costs(row)["seconds"],
         "key": item.key,
     }
     if item.truth is not None:
-        error = (image.clamp(-1, 1) - item.truth).square().mean() / 4  # both on [0, 1]
+        error = (image - item.truth).square().mean() / 4  # both on [0, 1]
         summary["psnr"] = float(-10 * torch.log10(error))
     write_bytes(json.dumps(summary, indent=1).encode(), out / f"{item.stem}.json")
     return summary

@@ -84,6 +84,7 @@ class Measurer:
                     None if size is None else (size, size),
                     resize=self.settings.resize,
                     background=self.settings.background,
+                    grey=self.settings.grey,
                 )
                 for task in tasks:
                     self._operator(task, tuple(image.shape), 0)

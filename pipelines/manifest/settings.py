@@ -64,6 +64,9 @@ class BuildSettings(BaseModel):
     resize: bool = False
     """Crop and resize pictures of another size, which are refused otherwise."""
 
+    grey: bool = False
+    """Pictures with one channel, for a prior of grey images."""
+
     background: Background | None = None
     """Put behind transparent pictures, which are refused otherwise."""
 

@@ -1,7 +1,5 @@
 """The run of a whole sweep: what was swept, how complete it is, what came out best, star against Markov."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +16,7 @@ from pipelines.identity import fingerprint
 from pipelines.tracking.cell_run import CONTENT_VERSION
 from pipelines.tracking.record import Record
 from pipelines.tracking.runs import Content
+from pipelines.tracking.spreadsheet import csv_table
 
 VERSION = 2
 """Raised when the same results should be logged anew in a sweep's own run; its cells have a version of theirs."""
@@ -95,9 +94,6 @@ def comparison(record: Record) -> dict[str, bytes]:
     if "process" not in record.varied:
         return {}
     names = {record.scores.cell_label(cell.id): record.label(cell) for cell in record.scored}
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(_COLUMNS)
     within, refused = ["task", *record.spec.grid.names()], []
     found: list[PairedResult] = []
     for metric in _judged(record):
@@ -105,8 +101,8 @@ def comparison(record: Record) -> dict[str, bytes]:
             found += compare_grid(record.scores, metric, along="process", within=within)
         except InputError as error:
             refused.append(f"{metric}: {error}")
-    table.writerows([*_row(result, names), len(found), _said(result)] for result in corrected_together(found))
-    files = {"star-vs-markov.csv": text.getvalue().encode()}
+    rows = [[*_row(result, names), len(found), _said(result)] for result in corrected_together(found)]
+    files = {"star-vs-markov.csv": csv_table(_COLUMNS, rows)}
     return files if not refused else files | {"not-compared.txt": "\n".join(refused).encode()}
 
 
