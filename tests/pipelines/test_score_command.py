@@ -8,6 +8,9 @@ import pytest
 
 from pipelines.layout import SweepFolder
 from pipelines.reporting import PAGE
+from pipelines.tracking.cell_run import cell_content
+from pipelines.tracking.panels import Panels
+from pipelines.tracking.record import Record
 from tests.pipelines.sweep_cases import run, specification, write_spec
 
 pytestmark = pytest.mark.usefixtures("local_ray")
@@ -62,6 +65,8 @@ def test_what_is_scored_later_is_reported_compared_and_collected(made, capsys):
     assert shown_metrics(folder)[0] == ["psnr", "psnr_8bit"]
     table = collected(folder)
     assert np.isfinite(table["psnr_8bit"].to_numpy()).all()
+    record = Record.read(folder.url)
+    assert all("psnr_8bit" in cell_content(record, cell, Panels(record)).metrics() for cell in record.scored)
     capsys.readouterr()
     assert run("compare", folder.url, folder.url, "--tolerance", "psnr_8bit=0.1") == 0
     assert "psnr_8bit" in capsys.readouterr().out

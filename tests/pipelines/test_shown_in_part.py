@@ -1,0 +1,75 @@
+"""What is not over all images of a cell is nowhere shown as if it were: distances, and the measurement's own row."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipelines.features import DISTANCES
+from pipelines.layout import SweepFolder
+from pipelines.reporting import PAGE
+from pipelines.tracking.cell_run import cell_content
+from pipelines.tracking.panels import Panels
+from pipelines.tracking.record import Record
+from tests.pipelines.sweep_cases import run
+from tests.pipelines.tracking.conftest import FakeSweep
+
+
+def add_distances(folder, rows):
+    summary = folder.read_summary()
+    name = folder.distances_name(summary["plan"], summary["scoring"])
+    folder.store.write_table(name, pa.Table.from_pylist(rows, schema=DISTANCES))
+
+
+def logged(url):
+    """Metrics and note of every cell's run, as MLflow is given them."""
+    record = Record.read(url)
+    contents = [cell_content(record, cell, Panels(record)) for cell in record.scored]
+    return [(content.metrics(), content.tags()["mlflow.note.content"]) for content in contents]
+
+
+def test_a_distance_over_fewer_images_is_marked_in_the_report_and_withheld_from_mlflow(tmp_path, capsys):
+    sweep = FakeSweep(tmp_path, distribution=["fd_vgg16", "fid"]).write()
+    folder = SweepFolder(sweep.url)
+    cells = [cell.id for cell in folder.cells(folder.read_summary()["plan"])]
+    rows = [
+        {"cell": cell, "metric": "fd_vgg16", "value": 12.5, "count_images": count, "expected": 3}
+        for cell, count in zip(cells, (2, 3, 3, 3), strict=True)
+    ]
+    rows += [{"cell": cell, "metric": "fid", "expected": 3, "unavailable": "no weights here"} for cell in cells]
+    add_distances(folder, rows)
+    assert run("report", sweep.url) == 0
+    told = capsys.readouterr().out
+    assert "note: fd_vgg16 of 1 cell: it is over 2 of 3 images." in told
+    assert "note: fid of 4 cells: no weights here." in told
+    assert folder.store.read_bytes(PAGE).decode().count("12.500 (over 2 of 3 images)") == 1
+    (partly, note), *others = logged(sweep.url)
+    assert "fd_vgg16" not in partly
+    assert "fd_vgg16 is not logged: it is over 2 of 3 images" in note
+    assert [metrics["fd_vgg16"] for metrics, _ in others] == [12.5] * 3
+    assert not any("fid" in metrics for metrics, _ in logged(sweep.url))
+
+
+@pytest.mark.parametrize("failed", [set(), {1}])
+def test_the_measurements_row_is_over_the_images_that_the_cells_share(tmp_path, failed):
+    """Three pictures; where all cells failed on one, its measurement is not in the mean beside them."""
+    sweep = FakeSweep(tmp_path, failed=failed).write()
+    folder = SweepFolder(sweep.url)
+    summary = folder.read_summary()
+    items = folder.store.read_table(folder.plan_name(summary["plan"])).to_pylist()
+    named = {item["measurement_digest"]: item["measurement"] for item in items}
+    worth = {digest: 10.0 * (1 + int(name[-1])) for digest, name in named.items()}
+    rows = [{"digest": d, "measurement": name, "task": "sr4-32", "psnr": worth[d]} for d, name in named.items()]
+    folder.store.write_table(
+        folder.references_table_name(summary["plan"], summary["scoring"]), pa.Table.from_pylist(rows)
+    )
+    kept = [worth[digest] for digest, name in named.items() if int(name[-1]) not in failed]
+    (means,) = Record.read(sweep.url).measurements.values()
+    assert means["psnr"].mean == pytest.approx(np.mean(kept))
+    assert means["psnr"].clusters == len(kept)
+    assert run("report", sweep.url) == (1 if failed else 0)
+    (row,) = [
+        line
+        for line in folder.store.read_bytes(PAGE).decode().split("<tr>")
+        if line.startswith('<th scope="row">the measurement itself')
+    ]
+    assert f">{len(kept)}<" in row
