@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipelines.committed import failures
+from pipelines.scoring import COSTS
 from pipelines.spec import SweepSpec, load_spec
 from pipelines.summary import cell_table, process_table
 from pipelines.sweep import SweepResult, counts_record, run_sweep
@@ -56,14 +57,15 @@ def _facts(result: SweepResult, tracked: Tracked | None) -> dict[str, object]:
     return {
         "scores": result.scores_url,
         **counts_record(result.counts),
+        "notes": list(result.notes),
         "tracked": None if tracked is None else asdict(tracked),
     }
 
 
 def _print(result: SweepResult, spec: SweepSpec) -> None:
-    grid = spec.grid.names()
-    print(cell_table(result.scores, spec.metrics, grid, result.distances, result.references, result.notes))
-    versus = process_table(result.scores, spec.metrics, grid)
+    grid, metrics = spec.grid.names(), [name for name in result.scores.metrics if name not in COSTS]
+    print(cell_table(result.scores, metrics, grid, result.distances, result.references, result.notes))
+    versus = process_table(result.scores, metrics, grid)
     if versus is not None:
         print(f"\n{versus}")
     counts = result.counts

@@ -143,7 +143,7 @@ class Record:
         return {
             "method": self.spec.solver.method,
             "prior_digest": self.summary["prior_digest"],
-            "dtype": self.spec.resources.dtype,
+            "dtype": " ".join([self.spec.resources.dtype, *self.spec.resources.variants]),
             "solver_version": str(self.summary["solver_version"]),
         }
 
