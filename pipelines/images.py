@@ -1,6 +1,7 @@
 """Pictures in and out: float tensors in [-1, 1], PNG files, panels side by side."""
 
 import io
+import logging
 import os
 import secrets
 import warnings
@@ -24,6 +25,8 @@ MAX_FILE_BYTES = 4 * MAX_PIXELS
 
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What is decoded. Pillow knows dozens more, some of which hand the file to other programs."""
+
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # what it says of broken files is in our sentences
 
 
 def read_image(

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -193,6 +195,32 @@ def test_transparency_is_asked_about_alike_by_every_command(tiny_prior, tmp_path
     truths = {row["source"]: decode_truth(row) for row in (read_row(rows, number) for number in range(count))}
     for name, truth in truths.items():
         assert np.allclose(truth, np.load(tmp_path / "m" / f"{name}-measurement.npy"), atol=0.005)
+
+
+def test_a_decoder_that_complains_is_one_sentence(tmp_path):
+    """In a process of its own: Pillow logs to where nobody set up a log."""
+    file = io.BytesIO()
+    Image.fromarray(colours()).save(file, "TIFF")
+    samples = struct.pack("<HHIHH", 277, 3, 1, 3, 0)  # samples per pixel
+    assert samples in file.getvalue()
+    (tmp_path / "x.tif").write_bytes(file.getvalue().replace(samples, struct.pack("<HHIHH", 277, 3, 1, 2048, 0)))
+    words = ["measure", tmp_path / "x.tif", "--operator", "identity", "--out", tmp_path / "m"]
+    command = [sys.executable, "-m", "pipelines.cli", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "x.tif: it cannot be read as a picture" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["eval", "manifest"])
+def test_a_pipe_is_never_waited_for(command, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.png")
+    words = {
+        "eval": [tmp_path / "pipe.png", tmp_path / "pipe.png"],
+        "manifest": ["build", tmp_path / "pipe.png", tmp_path / "m", "--operator", "identity"],
+    }
+    assert run(command, *words[command]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_pixels_of_unknown_range_are_refused_with_the_remedy(tmp_path, capsys):
