@@ -1,15 +1,16 @@
 """Check a prior's folder before anything heavy loads: files there, whole, as published, and fitting each other."""
 
-import json
 import math
-import struct
 from collections.abc import Mapping
 from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
 
 from g2d2.priors.catalog import KnownPrior
 from g2d2.priors.digest import file_digest, prior_digest
 from g2d2.priors.layout import (
     CONFIG_FILES,
+    INDEX_ENDING,
     TOKENIZER_FILES,
     WEIGHT_STEMS,
     Shape,
@@ -18,6 +19,8 @@ from g2d2.priors.layout import (
     read_shape,
     require_folders,
     weight_files,
+    weight_map,
+    weights_path,
 )
 from operators.errors import InputError
 from operators.local_paths import local_path
@@ -26,9 +29,6 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 _ROUNDING = 0.005
 """Relative error of a size stated to three digits."""
-
-_LONGEST_HEADER = 100_000_000
-"""The safetensors format's own limit, in bytes."""
 
 
 def check_folder(folder: str | Path, known: KnownPrior | None = None) -> Shape:
@@ -66,34 +66,28 @@ def _check_presence(folder: Path) -> None:
 
 
 def _component_shapes(folder: Path, name: str) -> Shapes:
-    shapes: dict[str, tuple[int, ...]] = {}
-    for path in weight_files(folder, name):
-        shapes.update(safetensors_shapes(path) if path.suffix == ".safetensors" else _pickle_shapes(path))
-    return shapes
+    files = {
+        path.name: _safetensors_shapes(path) if path.suffix == ".safetensors" else _pickle_shapes(path)
+        for path in weight_files(folder, name)
+    }
+    index = weights_path(folder, name)
+    if index is not None and index.name.endswith(INDEX_ENDING):
+        held = {(tensor, file) for file, shapes in files.items() for tensor in shapes}
+        for tensor, file in sorted(held ^ set(weight_map(index).items())):
+            raise InputError(f"prior: {index} and {file} beside it do not agree on whether that holds {tensor!r}.")
+    return {tensor: shape for shapes in files.values() for tensor, shape in shapes.items()}
 
 
-def safetensors_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Names and shapes from the header, after comparing the bytes it promises with the bytes there are."""
-    found = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(8)
-        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= _LONGEST_HEADER:
-            raise InputError(f"prior: {path} is not a safetensors file ({found} bytes, no header).")
-        if found < 8 + length:
-            raise InputError(f"prior: {path} is cut short: its header needs {8 + length} bytes, the file has {found}.")
-        raw = file.read(length)
+def _safetensors_shapes(path: Path) -> Shapes:
+    """Names and shapes from the header, which must cover the file's bytes exactly."""
     try:
-        header = {name: entry for name, entry in json.loads(raw).items() if name != "__metadata__"}
-        shapes = {name: tuple(int(side) for side in entry["shape"]) for name, entry in header.items()}
-        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
-    except (ValueError, AttributeError, KeyError, TypeError, IndexError):
-        raise InputError(f"prior: {path} is not a safetensors file (its header cannot be read).") from None
-    expected = 8 + length + end
-    if found != expected:
-        what = "is cut short" if found < expected else "has bytes too many"
-        raise InputError(f"prior: {path} {what}: its header promises {expected} bytes, the file has {found}.")
-    return shapes
+        with safe_open(path, framework="np") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(
+            f"prior: {path} is cut short or not a safetensors file: {path.stat().st_size} bytes ({reason})."
+        ) from None
 
 
 def _pickle_shapes(path: Path) -> Shapes:

@@ -25,6 +25,8 @@ WEIGHT_STEMS = {
 }
 PICKLE_STEMS = {**WEIGHT_STEMS, "text_encoder": "pytorch_model"}
 
+INDEX_ENDING = ".index.json"
+
 TOKENIZER_FILES = (("tokenizer.json",), ("vocab.json", "merges.txt"))
 """Either the fast tokenizer's one file or CLIP's original pair."""
 
@@ -37,19 +39,51 @@ def require_folders(folder: Path, source: str) -> None:
             raise InputError(f"prior: {source!r} has no folder {name!r}; it must hold {', '.join(COMPONENTS)}.")
 
 
-def weight_files(folder: Path, component: str) -> list[Path]:
-    """The files whose tensors are loaded: safetensors, else plain pickled tensors; other precisions are left alone."""
+def weights_path(folder: Path, component: str) -> Path | None:
+    """A component's weights, or the index of their parts: safetensors, else plain pickled tensors.
+
+    Other precisions are left alone.
+    """
     if component not in WEIGHT_STEMS:
-        return []
+        return None
     for stem, ending in ((WEIGHT_STEMS[component], ".safetensors"), (PICKLE_STEMS[component], ".bin")):
-        whole = folder / component / f"{stem}{ending}"
-        if whole.is_file():
-            return [whole]
-        index = folder / component / f"{stem}{ending}.index.json"
-        if index.is_file():
-            names = sorted(set(read_json(index).get("weight_map", {}).values()))
-            return [folder / component / name for name in names]
-    return []
+        names = (f"{stem}{ending}", f"{stem}{ending}{INDEX_ENDING}")
+        present = [path for name in names if (path := folder / component / name).is_file()]
+        if len(present) > 1:  # the libraries do not agree on which to take
+            raise InputError(f"prior: {folder / component} has {' and '.join(names)}; keep the one that is meant.")
+        if present:
+            return present[0]
+    return None
+
+
+def weight_files(folder: Path, component: str) -> list[Path]:
+    """The files whose tensors are loaded."""
+    path = weights_path(folder, component)
+    if path is None:
+        return []
+    if not path.name.endswith(INDEX_ENDING):
+        return [path]
+    return [folder / component / name for name in sorted(set(weight_map(path).values()))]
+
+
+def weight_map(index: Path) -> dict[str, str]:
+    """The file of every tensor, by an index of weights in parts."""
+    places, ending = read_json(index).get("weight_map"), Path(index.name.removesuffix(INDEX_ENDING)).suffix
+    if not isinstance(places, dict) or not places:
+        raise InputError(f"prior: {index} has no weight_map from tensors to files.")
+    for tensor, file in places.items():
+        if not isinstance(file, str) or Path(file).name != file or not file.endswith(ending):
+            raise InputError(
+                f"prior: {index}: weight_map has {file!r} for tensor {tensor!r}; it must name a {ending} file of the "
+                "same folder."
+            )
+    return places
+
+
+def has_safetensors(folder: Path, component: str) -> bool:
+    """Whether a component's weights are safetensors, whole or in parts."""
+    path = weights_path(folder, component)
+    return path is not None and ".safetensors" in path.suffixes
 
 
 def config_files(folder: Path, component: str) -> list[Path]:

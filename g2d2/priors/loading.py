@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from diffusers.models.modeling_utils import ModelMixin
-from diffusers.utils import logging as diffusers_logging
-from transformers.utils import logging as transformers_logging
 
 from g2d2.priors.checking import check_folder
+from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import WEIGHT_STEMS, read_json
-from g2d2.priors.locating import has_safetensors, locate_prior
+from g2d2.priors.locating import locate_prior
+from g2d2.priors.probe import PROBE_ROWS
 from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, OTHER_CLASSES, Components, VQDiffusionPrior
+from g2d2.priors.weights import load_network, quiet_libraries
 from operators import InputError
+from operators.torch_device import usable_device
 
 DTYPES = {
     "float32": torch.float32,
@@ -29,39 +30,48 @@ def load_prior(
     dtype: str = "float32",
     channels_last: bool = False,
     compile_networks: bool = False,
+    rows: int = PROBE_ROWS,
+    digest: str | None = None,
 ) -> VQDiffusionPrior:
-    """A frozen prior from a name of the catalog (`cifar10`, `ithq`), a folder in diffusers' layout or a hub id."""
+    """A frozen prior from a name of the catalog (`cifar10`, `ithq`), a folder in diffusers' layout or a hub id.
+
+    `rows` is the batch a compiled prior is compiled and tried for; with `digest` a prior of another one is refused.
+    """
     if dtype not in DTYPES:
         raise InputError(f"dtype: {dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
-    device = torch.device(device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device: {str(device)!r} was asked for, but torch sees no CUDA device; use 'cpu'.")
-    for library in (diffusers_logging, transformers_logging):
-        library.disable_progress_bar()  # they draw bars even into log files
+    place = usable_device(device)
+    folder = locate_prior(source)
+    components = load_components(folder)
+    # after loading: files that are written anew meanwhile are then noticed too
+    if digest is not None and (present := prior_digest(folder)) != digest:
+        raise InputError(
+            f"prior: {str(source)!r} has digest {present[:12]} on this machine, but the work was planned with "
+            f"{digest[:12]}: its files were changed since, or differ between machines; plan again."
+        )
     return VQDiffusionPrior(
-        _load_components(locate_prior(source)),
-        device=device,
+        components,
+        device=place,
         dtype=DTYPES[dtype],
         channels_last=channels_last,
         compile_networks=compile_networks,
+        rows=rows,
     )
 
 
-def _load_components(folder: Path) -> Components:
+def load_components(folder: Path) -> Components:
+    """Every part of a prior's folder, checked and strictly loaded."""
     check_folder(folder)
     return Components(**{name: load_component(folder, name) for name in COMPONENT_CLASSES})
 
 
 def load_component(folder: Path, name: str) -> Any:
     """One part, by the class its own configuration names."""
-    options: dict[str, Any] = {"subfolder": name, "local_files_only": True}
-    if name in WEIGHT_STEMS:
-        options["use_safetensors"] = has_safetensors(folder, name)  # left to itself, diffusers logs an error per guess
     kind = _component_class(folder, name)
-    if issubclass(kind, ModelMixin):
-        options["low_cpu_mem_usage"] = False  # the sparing way needs another package, which diffusers would recommend
     try:
-        return kind.from_pretrained(str(folder), **options)
+        if name in WEIGHT_STEMS:
+            return load_network(kind, folder, name)
+        with quiet_libraries():
+            return kind.from_pretrained(str(folder), subfolder=name, local_files_only=True)
     except InputError:
         raise
     except Exception as error:  # every loader has its own zoo of exceptions for a damaged or missing file

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from g2d2.priors.catalog import CATALOG, Home, KnownPrior, conversion_hint, packaged_folder
-from g2d2.priors.layout import COMPONENTS, WEIGHT_STEMS, weight_files
+from g2d2.priors.layout import COMPONENTS, WEIGHT_STEMS, has_safetensors
 from operators import InputError
 from operators.local_paths import local_path
 from operators.validation import did_you_mean
@@ -35,11 +35,6 @@ def _locate_known(known: KnownPrior, download: bool) -> Path:
     if known.home is Home.CONVERTED:
         raise InputError(conversion_hint(known))
     return fetch_from_hub(known.location, revision=known.revision, download=download)
-
-
-def has_safetensors(folder: Path, name: str) -> bool:
-    """Whether a component's weights come as safetensors."""
-    return any(path.suffix == ".safetensors" for path in weight_files(folder, name))
 
 
 def fetch_from_hub(

@@ -3,8 +3,8 @@
 from typing import Any
 
 from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
-from transformers.utils import logging as transformers_logging
 
+from g2d2.priors.weights import quiet_libraries
 from operators.errors import InputError
 from operators.local_paths import local_path
 
@@ -20,21 +20,17 @@ def load_text_encoder(source: str, *, pooled: bool, pad_value: int) -> tuple[Any
     nested = local and (folder / "text_encoder").is_dir()
     where = str(folder) if local else source
     kind = CLIPTextModelWithProjection if pooled else CLIPTextModel
-    transformers_logging.disable_progress_bar()
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()  # the vision half of a CLIP model is left out on purpose
     try:
-        tokenizer = CLIPTokenizer.from_pretrained(where, **({"subfolder": "tokenizer"} if nested else {}))
-        encoder, report = kind.from_pretrained(
-            where, output_loading_info=True, **({"subfolder": "text_encoder"} if nested else {})
-        )
+        with quiet_libraries():  # the vision half of a CLIP model is left out on purpose
+            tokenizer = CLIPTokenizer.from_pretrained(where, **({"subfolder": "tokenizer"} if nested else {}))
+            encoder, report = kind.from_pretrained(
+                where, output_loading_info=True, **({"subfolder": "text_encoder"} if nested else {})
+            )
     except Exception as error:  # every loader has its own zoo of exceptions
         reason = " ".join(str(error).split())[:160]
         raise InputError(
             f"text encoder: {source!r} cannot be loaded from a folder, the hub or its cache ({reason})."
         ) from error
-    finally:
-        transformers_logging.set_verbosity(verbosity)
     if report["missing_keys"]:  # transformers fills these with random numbers
         missing = sorted(report["missing_keys"])[0]
         raise InputError(f"text encoder: {source!r} has no tensor {missing!r}; this prior needs a {kind.__name__}.")

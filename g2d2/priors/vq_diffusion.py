@@ -1,6 +1,7 @@
 """VQ-Diffusion priors in diffusers' folder layout, loaded component by component."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokeniz
 
 from g2d2.priors.base import Condition
 from g2d2.priors.clip_conditioned import ClipConditionedTransformer, GumbelVQModel
+from g2d2.priors.compiling import Compiled
+from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
 from g2d2.schedule import NoiseSchedule, vq_diffusion_schedule
 from operators import InputError
@@ -64,6 +67,10 @@ LONE_ROW_SIZE = 20480
 class VQDiffusionPrior:
     """A frozen VQ-Diffusion model; the solver's arithmetic stays in float32 (float64 for float64 networks)."""
 
+    _decode: Callable[[Tensor], Tensor]
+    _denoise: Callable[[Tensor, Tensor, Tensor], Tensor]
+    _prompts: dict[str, Tensor]
+
     def __init__(
         self,
         components: Components,
@@ -72,23 +79,43 @@ class VQDiffusionPrior:
         dtype: torch.dtype = torch.float32,
         channels_last: bool = False,
         compile_networks: bool = False,
+        rows: int = PROBE_ROWS,
     ):
         check_components(components)
         self.device = torch.device(device)
-        self.network_dtype = dtype
-        self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
         self.decode_rows = CPU_ROWS if self.device.type == "cpu" else None
         self.components = components
-        for part in (components.vqvae, components.transformer, components.text_encoder, self._learned):
+        changes = {
+            f"dtype {str(dtype).removeprefix('torch.')}": dtype in (torch.float16, torch.bfloat16),
+            "channels_last": channels_last,
+        }
+        change = " and ".join(name for name, made in changes.items() if made)
+        plain = None
+        if change:
+            self._set_up(torch.float32, torch.contiguous_format)
+            plain = ask(self)
+        self._set_up(dtype, torch.channels_last if channels_last else torch.contiguous_format)
+        if plain is not None:
+            refuse_other_answers(plain, ask(self), dtype, change)
+        if compile_networks:
+            self._decode = Compiled("the decoder", self._run_decoder, dtype)
+            self._denoise = Compiled("the transformer", self._run_transformer, dtype)
+            with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch
+                ask(self, rows)  # compiled and tried now rather than in the middle of the work
+
+    def _set_up(self, dtype: torch.dtype, memory_format: torch.memory_format) -> None:
+        """Networks of that precision and layout, not compiled."""
+        self.network_dtype = dtype
+        self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
+        parts = self.components
+        for part in (parts.vqvae, parts.transformer, parts.text_encoder, self._learned):
             # diffusers' own `to` logs a warning for every component, whatever the dtype
             nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
-        if channels_last:
-            components.vqvae.to(memory_format=torch.channels_last)
-        self._memory_format = torch.channels_last if channels_last else torch.contiguous_format
-        wrap: Callable[[Any], Any] = torch.compile if compile_networks else (lambda function: function)
-        self._decode = wrap(self._run_decoder)
-        self._denoise = wrap(self._run_transformer)
-        self._prompts: dict[str, Tensor] = {}
+        if memory_format is torch.channels_last:
+            parts.vqvae.to(memory_format=memory_format)
+        self._memory_format = memory_format
+        self._decode, self._denoise = self._run_decoder, self._run_transformer
+        self._prompts = {}
 
     @property
     def _learned(self) -> nn.Module:
@@ -179,7 +206,8 @@ class VQDiffusionPrior:
     def _decode_some(self, grid: Tensor) -> Tensor:
         lone = len(grid) == 1 and grid.device.type == "cpu" and grid.numel() <= LONE_ROW_SIZE
         rows = grid.expand(2, -1, -1, -1) if lone else grid
-        images: Tensor = self._decode(rows.contiguous(memory_format=self._memory_format)).to(self.dtype)
+        decode = self._decode if rows.requires_grad else self._run_decoder  # a lone image is not worth compiling for
+        images: Tensor = decode(rows.contiguous(memory_format=self._memory_format)).to(self.dtype)
         return images[:1] if lone else images
 
     def _run_decoder(self, grid: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from g2d2.training.recipe import Recipe
 from g2d2.training.transformer import TransformerStage
 from g2d2.training.vqvae import VQVAEStage, encode_tokens, token_side
 from operators.errors import InputError
+from operators.torch_device import usable_device
 
 _HELD_OUT_IMAGES = 512
 _HELD_OUT_TOKENS = 128
@@ -73,9 +74,7 @@ def pick_device(name: str) -> torch.device:
     """`auto` takes a GPU when there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device {name} was asked for but torch sees no GPU: use cpu or auto")
-    return torch.device(name)
+    return usable_device(name)
 
 
 def _claim(recipe: Recipe) -> None:

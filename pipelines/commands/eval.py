@@ -24,6 +24,7 @@ from eval.scores import score_schema
 from eval.statistics import bootstrap_interval
 from eval.weights import find_weights
 from operators import InputError
+from operators.torch_device import usable_device
 from operators.validation import did_you_mean
 from pipelines.colours import Background
 from pipelines.images import decode_image, write_bytes
@@ -74,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 if everything was scored, 1 if a picture or a metric was not."""
     if args.batch < 1:
         raise InputError(f"batch is {args.batch}: it must be at least 1.")
+    usable_device(args.device)
     names = _chosen(args.metrics)
     per_image = [name for name in names if name in metric_names()]
     settings = _settings(names, args.set)

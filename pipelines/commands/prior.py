@@ -78,9 +78,12 @@ def _cached(repository: str, revision: str | None) -> Path | None:
     # the files that are fetched last: with them the rest is there too
     for ending in ("safetensors", "bin"):
         file = f"transformer/diffusion_pytorch_model.{ending}"
-        found = huggingface_hub.try_to_load_from_cache(repository, file, revision=revision)
-        if isinstance(found, str):
-            return Path(found).parents[1]
+        try:
+            cached = huggingface_hub.try_to_load_from_cache(repository, file, revision=revision)
+        except ValueError:  # no name of the hub's
+            return None
+        if isinstance(cached, str):
+            return Path(cached).parents[1]
     return None
 
 
@@ -170,20 +173,23 @@ def _configure_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a prior in diffusers' layout")
     parser.add_argument("--as", dest="known", choices=CATALOG, help="compare with what this prior's publisher states")
     parser.add_argument(
-        "--run", dest="trial", action="store_true", help="load it, and ask what it says of tokens that are not masked"
+        "--run", dest="trial", action="store_true", help="ask it too what it says of tokens that are not masked"
     )
 
 
 def _check(args: argparse.Namespace) -> int:
     """1 if the files are good and the network is not."""
     shape = check_folder(args.folder, CATALOG.get(args.known))
-    print(f"{args.folder}: all files whole and fitting\n{shape}\ndigest {prior_digest(args.folder)}")
-    if not args.trial:
-        return 0
     from g2d2.priors.loading import load_prior
     from g2d2.priors.trial import try_prior
 
-    trial = try_prior(load_prior(args.folder))
+    prior = load_prior(
+        local_path(args.folder, "prior").absolute()
+    )  # only the networks themselves know which tensors they need
+    print(f"{args.folder}: all files whole and fitting\n{shape}\ndigest {prior_digest(args.folder)}")
+    if not args.trial:
+        return 0
+    trial = try_prior(prior)
     print(trial.warning or f"tokens that are not masked are kept with p = {trial.kept:.3f}")
     return 1 if trial.warning else 0
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from g2d2.priors import catalog, load_prior, prior_digest
 from pipelines import cli
@@ -103,6 +104,20 @@ def test_check_tells_whole_from_damaged(tiny_prior, tmp_path, capsys):
     assert "is cut short" in failed(capsys, "check", broken)
     assert "is not a folder" in failed(capsys, "check", tmp_path / "nowhere")
     assert "nor a hub id in the local cache" in failed(capsys, "info", "no/where")
+
+
+def test_check_refuses_a_prior_whose_network_would_be_filled_with_random_numbers(tiny_prior, tmp_path, capsys):
+    broken = shutil.copytree(tiny_prior, tmp_path / "broken")
+    path = broken / "vqvae" / "diffusion_pytorch_model.safetensors"
+    tensors = load_file(path)
+    del tensors["decoder.conv_out.weight"]
+    save_file(tensors, path)
+    assert f"{path} has no tensor 'decoder.conv_out.weight'" in failed(capsys, "check", broken)
+
+
+@pytest.mark.parametrize("name", ["a:b/c", "a/b:c", "~nobody-of-that-name/prior", "a b/c", "--/--"])
+def test_info_of_what_no_prior_can_be_called_is_one_sentence(capsys, name):
+    assert repr(name) in failed(capsys, "info", "--", name)
 
 
 def test_a_trial_tells_a_prior_that_keeps_tokens_from_one_that_does_not(tiny_prior, capsys):

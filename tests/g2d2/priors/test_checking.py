@@ -3,11 +3,13 @@
 import json
 import os
 import pickle
+import re
 import shutil
 from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from g2d2.priors import TINY, check_folder, load_prior, prior_digest
 from g2d2.priors.catalog import CATALOG, KnownFile
@@ -68,22 +70,20 @@ def test_a_missing_file_is_named(folder, file):
 
 
 @pytest.mark.parametrize("kept", [0, 4, 50, -1])
-def test_a_cut_safetensors_is_named_with_its_byte_counts(folder, kept):
+def test_a_cut_safetensors_is_named_with_its_size(folder, kept):
     path = folder / "transformer" / WEIGHTS
     content = path.read_bytes()
     path.write_bytes(content[:kept])
-    refused(folder, f"transformer/{WEIGHTS}")
-    if kept == -1:
-        refused(folder, f"is cut short: its header promises {len(content)} bytes, the file has {len(content) - 1}")
+    refused(folder, f"transformer/{WEIGHTS} is cut short or not a safetensors file: {len(content[:kept])} bytes")
 
 
 def test_garbage_and_appended_bytes_are_not_safetensors(folder):
     path = folder / "vqvae" / WEIGHTS
     content = path.read_bytes()
     path.write_bytes(content + b"!")
-    refused(folder, "has bytes too many")
+    refused(folder, f"vqvae/{WEIGHTS} is cut short or not a safetensors file: {len(content) + 1} bytes")
     path.write_bytes((20).to_bytes(8, "little") + b"x" * 40)
-    refused(folder, "its header cannot be read")
+    refused(folder, f"vqvae/{WEIGHTS} is cut short or not a safetensors file: 48 bytes")
 
 
 def test_parts_that_do_not_fit_each_other_are_named(folder, tmp_path):
@@ -142,8 +142,6 @@ def test_a_cut_pickle_is_named(folder):
 
 
 def test_plain_pickled_tensors_are_checked_like_safetensors(folder):
-    from safetensors.torch import load_file
-
     tensors = load_file(folder / "vqvae" / WEIGHTS)
     (folder / "vqvae" / WEIGHTS).unlink()
     torch.save(tensors, folder / "vqvae" / "diffusion_pytorch_model.bin")
@@ -151,6 +149,78 @@ def test_plain_pickled_tensors_are_checked_like_safetensors(folder):
     tensors["quantize.embedding.weight"] = torch.zeros(7, 4)
     torch.save(tensors, folder / "vqvae" / "diffusion_pytorch_model.bin")
     refused(folder, "quantize.embedding.weight is 7x4 and must be 8x4")
+
+
+def split(folder, component, stem="diffusion_pytorch_model"):
+    """Weights in two parts with an index, as the libraries write large ones."""
+    path = folder / component / f"{stem}.safetensors"
+    tensors = load_file(path)
+    path.unlink()
+    parts = {f"{stem}-{part}.safetensors": sorted(tensors)[part::2] for part in (0, 1)}
+    for file, names in parts.items():
+        save_file({name: tensors[name] for name in names}, folder / component / file, metadata={"format": "pt"})
+    index = folder / component / f"{stem}.safetensors.index.json"
+    places = {name: file for file, names in parts.items() for name in names}
+    index.write_text(json.dumps({"metadata": {"total_size": 0}, "weight_map": places}))
+    return index
+
+
+def test_weights_in_parts_load_like_whole_ones(whole, folder):
+    split(folder, "vqvae")
+    split(folder, "text_encoder", "model")
+    parted, plain = load_prior(folder).components, load_prior(whole).components
+    for name in ("vqvae", "text_encoder"):
+        expected = getattr(plain, name).state_dict()
+        assert all(torch.equal(value, expected[key]) for key, value in getattr(parted, name).state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ([], "has no weight_map from tensors to files"),
+        ({}, "has no weight_map from tensors to files"),
+        ("none", "has no weight_map from tensors to files"),
+        ({"a": 3}, "weight_map has 3 for tensor 'a'; it must name a .safetensors file of the same folder"),
+        ({"a": "../other.safetensors"}, "weight_map has '../other.safetensors' for tensor 'a'"),
+        ({"a": "weights.bin"}, "it must name a .safetensors file"),
+        ({"a": "absent.safetensors"}, "absent.safetensors is missing"),
+    ],
+)
+def test_an_index_that_names_no_files_is_one_sentence(folder, places, message):
+    edit(split(folder, "vqvae"), weight_map=places)
+    refused(folder, re.escape(message))
+    with pytest.raises(InputError):
+        load_prior(folder)
+    if "missing" not in message:
+        with pytest.raises(InputError):
+            prior_digest(folder)
+
+
+def test_an_index_must_agree_with_its_parts(folder):
+    index = split(folder, "vqvae")
+    places = json.loads(index.read_text())["weight_map"]
+    name, file = next(iter(places.items()))
+    edit(index, weight_map={key: value for key, value in places.items() if key != name})
+    refused(folder, f"{index.name} and {file} beside it do not agree on whether that holds '{name}'")
+
+
+@pytest.mark.parametrize(("component", "stem"), [("vqvae", "diffusion_pytorch_model"), ("text_encoder", "model")])
+def test_a_tensor_missing_from_all_parts_is_named(folder, component, stem):
+    index = split(folder, component, stem)
+    places = json.loads(index.read_text())["weight_map"]
+    name = next(name for name in sorted(places) if "norm" in name)  # the others are looked for by name
+    path = index.parent / places.pop(name)
+    save_file({key: value for key, value in load_file(path).items() if key != name}, path, metadata={"format": "pt"})
+    edit(index, weight_map=places)
+    with pytest.raises(InputError, match=f"{index.name} has no tensor '{name}'"):
+        load_prior(folder)
+
+
+def test_weights_both_whole_and_in_parts_are_ambiguous(folder):
+    content = (folder / "vqvae" / WEIGHTS).read_bytes()
+    split(folder, "vqvae")
+    (folder / "vqvae" / WEIGHTS).write_bytes(content)
+    refused(folder, "keep the one that is meant")
 
 
 def test_published_sizes_and_digests_are_compared(folder):

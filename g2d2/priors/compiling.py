@@ -1,0 +1,51 @@
+"""Compiled networks that are compared with the plain ones before their answers are used."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from g2d2.priors.probe import probe_gradient, refuse_difference
+from operators import InputError
+
+INDUCTOR_OPTIONS: dict[str, Any] = {"layout_optimization": False}
+"""On a CPU, torch 2.13 with it gives zeros for the input's gradient of a residual block, an upsampling and a
+convolution in one graph, and the right image. `channels_last` lays out the decoder's memory without it."""
+
+
+class Compiled:
+    """A function of tensors, compiled; tried for each new shape, because each may be compiled anew."""
+
+    def __init__(self, name: str, plain: Callable[..., Tensor], dtype: torch.dtype):
+        self.name, self.plain, self.dtype = name, plain, dtype
+        self.fast: Callable[..., Tensor] = torch.compile(plain, options=INDUCTOR_OPTIONS)
+        self.tried: set[tuple[tuple[torch.Size, bool], ...]] = set()  # shape of each input, and if it has a gradient
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        kind = tuple((value.shape, value.requires_grad) for value in inputs)
+        if kind not in self.tried:
+            self._try(inputs)
+            self.tried.add(kind)
+        return self.fast(*inputs)
+
+    def _try(self, inputs: tuple[Tensor, ...]) -> None:
+        plain = _answers(self.plain, inputs)
+        try:
+            fast = _answers(self.fast, inputs)
+        except (torch.OutOfMemoryError, torch.AcceleratorError):
+            raise
+        except Exception as error:  # compilers of several layers have as many kinds of exceptions
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"compile: torch cannot compile {self.name} on this machine ({reason}).") from error
+        for what, value, expected in zip(
+            (f"{self.name}'s value", f"{self.name}'s gradient"), fast, plain, strict=False
+        ):
+            refuse_difference(what, value, expected, self.dtype, "compile")
+
+
+def _answers(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
+    """Value, and the gradients by what has one."""
+    inputs = tuple(value.detach().clone().requires_grad_(value.requires_grad) for value in inputs)
+    output = function(*inputs)
+    return [output.detach(), *(probe_gradient(output, value) for value in inputs if value.requires_grad)]
