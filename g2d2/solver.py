@@ -27,6 +27,18 @@ class Reconstruction:
     tokens: Tensor  # (B, D)
     trace: Trace
 
+    def fault(self, row: int) -> str | None:
+        """Why a row's image is no result, if it is none."""
+        level = self.trace.diverged_at(row)
+        if level is not None:
+            return (
+                f"its losses became NaN or infinite at noise level t = {level}; try a smaller learning_rate or eta_kl, "
+                "or see that the measurement is of images in [-1, 1]"
+            )
+        if not torch.isfinite(self.images[row]).all():
+            return "its reconstruction holds NaN or infinite values; try a smaller learning_rate"
+        return None
+
 
 def solve(
     prior: Prior,

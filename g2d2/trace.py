@@ -50,6 +50,13 @@ class Trace:
             "decoder_calls": self.decoder_calls,
         }
 
+    def diverged_at(self, index: int) -> int | None:
+        """The level of a row's first step with a loss that is not finite."""
+        finite = (
+            torch.stack([self.total[index], self.likelihood[index], self.kl[index]]).isfinite().all(dim=2).all(dim=0)
+        )
+        return None if finite.all() else self.levels[int(finite.int().argmin())]
+
     def row(self, index: int) -> dict[str, Any]:
         """One row's records as NumPy arrays and numbers, with its share of the batch's costs."""
         arrays: dict[str, Any] = {

@@ -41,14 +41,16 @@ def estimate(spec: SweepSpec, plan: Plan, items_left: int, solvable: Mapping[str
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     resources = spec.resources
+    rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
     prior = load_prior(
         spec.prior,
         device=device,
         dtype=resources.dtype,
         channels_last=resources.channels_last,
         compile_networks=resources.compile,
+        rows=rows,
+        digest=plan.prior_digest,
     )
-    rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
     (short, long), peak = _short_solves(spec, plan.cells[0], solvable[plan.cells[0].task], prior, rows)
     per_iteration = max(0.0, long - short) / (_STEPS * (_ITERATIONS[1] - _ITERATIONS[0]))
     per_step = max(0.0, short / _STEPS - _ITERATIONS[0] * per_iteration)

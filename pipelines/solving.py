@@ -62,6 +62,8 @@ class SolverConfig:
 
     output: str
     prior: str
+    prior_digest: str
+    """Of the prior that the work was planned with; a worker that finds another one refuses."""
     method: str
     resources: Resources
     keep: Kept
@@ -104,6 +106,8 @@ class ShardSolver:
             dtype=resources.dtype,
             channels_last=resources.channels_last,
             compile_networks=resources.compile,
+            rows=_LARGEST_AUTO_BATCH if resources.batch == "auto" else resources.batch,
+            digest=config.prior_digest,
         )
         self.solve = load_solver(config.method)
         self.batch = None if resources.batch == "auto" else resources.batch
@@ -212,8 +216,8 @@ class ShardSolver:
                 **result.trace.row_costs(index), "peak_bytes": result.trace.peak_bytes,
                 **self.provenance, "batch_rows": len(rows), "device": self.device,
             }  # fmt: skip
-            if not torch.isfinite(image).all():
-                record["error"] = "the reconstruction holds NaN or infinite values; try a smaller learning_rate"
+            record["error"] = result.fault(index)
+            if record["error"] is not None:
                 continue
             record["image"] = encode_png(to_picture(image))
             record["pixels"] = image.flatten().numpy() if keep.floats else None

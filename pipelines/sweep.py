@@ -83,7 +83,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     scorer = ShardScorer(spec.output, spec.manifest, scoring)
     if to_solve or to_score:
         _forget_collected(folder, plan, scoring)
-        _work(spec, plan.id, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
+        _work(spec, plan, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
     _complete_features(folder, plan, scorer)
     score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan)
@@ -159,7 +159,7 @@ def _score(scorer: ShardScorer, shards: list[Shard]) -> None:
 
 
 def _work(
-    spec: SweepSpec, plan: str, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
+    spec: SweepSpec, plan: Plan, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
 ) -> None:
     connect()
     from pipelines.solving import SolverConfig  # imports the model libraries
@@ -170,9 +170,10 @@ def _work(
         placement = place(spec.resources, tell)
         tell(f"solving {_rows(to_solve)} images on {placement}")
         config = SolverConfig(
-            spec.output, spec.prior, spec.solver.method, spec.resources, spec.keep, placement.threads, run
+            spec.output, spec.prior, plan.prior_digest, spec.solver.method, spec.resources, spec.keep,
+            placement.threads, run,
         )  # fmt: skip
-        stages.append(solve_and_score(plan, to_solve, config, scorer, placement))
+        stages.append(solve_and_score(plan.id, to_solve, config, scorer, placement))
     if to_score:
         stages.append(score_only(to_score, scorer))
     with (

@@ -10,8 +10,8 @@ from g2d2.priors.probe import probe_gradient, refuse_difference
 from operators import InputError
 
 INDUCTOR_OPTIONS: dict[str, Any] = {"layout_optimization": False}
-"""On a CPU, torch 2.13 with it gives zeros for the input's gradient of a residual block, an upsampling and a
-convolution in one graph, and the right image. `channels_last` lays out the decoder's memory without it."""
+"""Left on, torch 2.13 gives zeros as the gradient of a decoder by its input on a CPU, beside the right image: seen for
+a residual block with an upsampling behind it in one graph. `channels_last` lays out the decoder's memory without it."""
 
 
 class Compiled:

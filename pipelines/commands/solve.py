@@ -4,6 +4,7 @@ import argparse
 import io
 import json
 import math
+import sys
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from g2d2.priors.base import Prior
+from g2d2.priors.digest import prior_digest
 from g2d2.priors.locating import locate_prior
 from g2d2.priors.tuned import tuned_settings
 from g2d2.settings import EXPERIMENTS, PRESETS, G2D2Settings, Precision, solver_settings
@@ -95,12 +97,13 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"batch: {args.batch} must be at least 1.")
     stems = unique_stems(args.images)
     degrade, settings = _choices(args)
-    prior = load_prior(args.prior, device=args.device, dtype=args.dtype)
+    digest = prior_digest(locate_prior(args.prior))
+    prior = load_prior(args.prior, device=args.device, dtype=args.dtype, digest=digest)
     prior.schedule.levels(settings.steps)
     for t in args.record:
         if not 1 <= t <= settings.steps:
             raise InputError(f"record: {t} is not a step between 1 and {settings.steps}.")
-    items, refused = _items(args, stems, degrade, settings, prior.image_shape)
+    items, refused = _items(args, stems, degrade, settings, prior.image_shape, digest)
     code = report_refused("solve", refused, len(stems))
     if not items:
         return code
@@ -113,7 +116,12 @@ def run(args: argparse.Namespace) -> int:
             batch = todo[start : start + args.batch]
             result = _solve_batch(args, prior, settings, batch, bar)
             for row, item in enumerate(batch):
-                _report(args, _write(item, row, result, degrade, args.out))
+                fault = result.fault(row)
+                if fault is None:
+                    _report(args, _write(item, row, result, degrade, args.out))
+                else:
+                    print(f"g2d2 solve: {item.stem}: {fault}", file=sys.stderr)
+                    code = 1
     return code
 
 
@@ -166,6 +174,7 @@ def _items(
     degrade: Degradation,
     settings: G2D2Settings,
     image_shape: tuple[int, int, int],
+    digest: str,
 ) -> tuple[list[Item], list[InputError]]:
     """What can be restored, and why the rest cannot: a bad input costs no other."""
     shared = degrade.build(image_shape)
@@ -174,14 +183,20 @@ def _items(
     for stem, path in stems.items():
         operator = degrade.build(image_shape, item_seed(args.seed, stem)) if degrade.own_seed else shared
         try:
-            items.append(_item(args, stem, path, degrade, settings, operator))
+            items.append(_item(args, stem, path, degrade, settings, operator, digest))
         except InputError as error:
             refused.append(error)
     return items, refused
 
 
 def _item(
-    args: argparse.Namespace, stem: str, path: Path, degrade: Degradation, settings: G2D2Settings, operator: Operator
+    args: argparse.Namespace,
+    stem: str,
+    path: Path,
+    degrade: Degradation,
+    settings: G2D2Settings,
+    operator: Operator,
+    digest: str,
 ) -> Item:
     seed = item_seed(args.seed, stem)
     if args.measured:
@@ -198,7 +213,7 @@ def _item(
         check_measurement(operator, y[None])
     decides = [
         SOLVER_VERSION, settings.model_dump(), degrade.operator, degrade.params, degrade.sigma, args.prompt,
-        str(args.prior), args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
+        digest, args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
     return Item(stem, truth, y, operator, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 from pipelines import cli
 from pipelines.commands import solve as solve_command
@@ -115,9 +117,53 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(pictures, prior, tmp_
     assert len(calls) == 7  # another seed is other work
 
 
+def test_a_prior_trained_anew_in_its_place_is_other_work(pictures, prior, tmp_path, capsys):
+    own = shutil.copytree(prior, tmp_path / "prior")
+    words = [pictures[0], "--operator", "identity", "--prior", own, "--out", tmp_path / "s", *SOLVER]
+    assert run("solve", *words) == 0
+    before = (tmp_path / "s" / "one.png").read_bytes()
+    path = own / "vqvae" / "diffusion_pytorch_model.safetensors"
+    tensors = load_file(path)
+    tensors["decoder.conv_out.weight"] *= -1
+    save_file(tensors, path, metadata={"format": "pt"})
+    capsys.readouterr()
+    assert run("solve", *words) == 0
+    assert "already" not in capsys.readouterr().out
+    assert (tmp_path / "s" / "one.png").read_bytes() != before
+    elsewhere = shutil.copytree(own, tmp_path / "moved")
+    assert run("solve", *[elsewhere if word is own else word for word in words]) == 0
+    assert "1 of 1 are there already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("setting", ["learning_rate=1e308", "eta_kl=1e308"])
+def test_a_run_that_diverges_is_a_failure(pictures, prior, tmp_path, capsys, setting):
+    words = [pictures[0], "--operator", "identity", "--prior", prior, "--out", tmp_path / "s", *SOLVER, setting]
+    assert run("solve", *words) == 1
+    error = capsys.readouterr().err
+    assert "one: its losses became NaN or infinite at noise level t = " in error
+    assert len(error.strip().splitlines()) == 1
+    assert not list((tmp_path / "s").iterdir())
+
+
+def test_a_measurement_that_diverges_fails_alone(pictures, prior, tmp_path, capsys):
+    assert run("measure", pictures[0], "--operator", "identity", "--out", tmp_path) == 0
+    good = tmp_path / "one-measurement.npy"
+    huge = tmp_path / "huge-measurement.npy"
+    np.save(huge, np.load(good) * np.float32(1e38))
+    words = ["--measured", "--operator", "identity", "--prior", prior, *SOLVER, "--out"]
+    assert run("solve", good, *words, tmp_path / "alone") == 0
+    capsys.readouterr()
+    assert run("solve", huge, good, *words, tmp_path / "both") == 1
+    assert "huge: its losses became NaN or infinite" in capsys.readouterr().err
+    assert not (tmp_path / "both" / "huge.json").exists()
+    assert np.array_equal(pixels(tmp_path / "both" / "one.png"), pixels(tmp_path / "alone" / "one.png"))
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["{0}", "--operator", "identity", "--device", "foo"], "device: 'foo' is no device of torch; use cpu, cuda or"),
+        (["{0}", "--operator", "identity", "--device", "meta"], "device: 'meta' cannot be used here"),
         (["missing.png", "--operator", "identity"], "missing.png: there is no such file"),
         (["{0}", "--operator", "blur"], "'blur'"),
         (["{0}", "--task", "sr8"], "task: 'sr8' is unknown; choose one of sr4-256"),

@@ -1,10 +1,16 @@
 """A device's work by itself: what is a row's fault, and what is not."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
+from operators import InputError
 from operators.validation import validate
 from pipelines.attaching import Attach
 from pipelines.layout import SweepFolder
@@ -18,10 +24,24 @@ from tests.pipelines.sweep_cases import build_manifest, specification
 
 
 @pytest.fixture
-def work(small_manifest, tiny_prior, tmp_path):
+def planned(small_manifest, tiny_prior, tmp_path):
+    """A sweep with a prior of its own."""
+    prior = shutil.copytree(tiny_prior, tmp_path / "prior")
+    values = specification(small_manifest, prior, tmp_path / "o")
+    spec = validate(SweepSpec, values, where="specification")
+    return spec, make_plan(spec, SweepFolder(spec.output))
+
+
+def device(spec, plan):
+    return ShardSolver(
+        SolverConfig(spec.output, spec.prior, plan.prior_digest, "g2d2", spec.resources, spec.keep, threads=None)
+    )
+
+
+@pytest.fixture
+def work(planned):
     """A device, its first shard and the rows of it."""
-    spec = validate(SweepSpec, specification(small_manifest, tiny_prior, tmp_path / "o"), where="specification")
-    return attached(spec, make_plan(spec, SweepFolder(spec.output)))
+    return attached(*planned)
 
 
 def attached(spec, plan, run="", shard=None):
@@ -30,8 +50,7 @@ def attached(spec, plan, run="", shard=None):
     refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
     (stream,) = Attach(spec.output, spec.manifest, plan.id, run)(refs)["items"]
     items = pa.ipc.open_stream(stream.as_buffer()).read_all()
-    solver = ShardSolver(SolverConfig(spec.output, spec.prior, "g2d2", spec.resources, spec.keep, threads=None))
-    return solver, shard.name, [read_row(items, row) for row in range(len(items))]
+    return device(spec, plan), shard.name, [read_row(items, row) for row in range(len(items))]
 
 
 def errors(solver, shard):
@@ -129,6 +148,30 @@ def test_absurd_rows_of_a_manifest_fail_alone(tiny_prior, tmp_path):
         (error,) = failures[name]
         assert part in error
         assert len(error) < 300
+
+
+@pytest.mark.parametrize("setting", ["learning_rate", "eta_kl"])
+def test_a_row_that_diverges_fails_alone_and_leaves_its_neighbours_as_they_were(work, setting):
+    solver, shard, rows = work
+    solver(shard, rows)
+    before = solver.folder.read_solved(shard, ["image"])["image"].to_pylist()
+    rows[1] |= {"settings": json.dumps({**json.loads(rows[1]["settings"]), setting: 1e308})}
+    assert solver(shard, rows)["failed"] == 1
+    solved = solver.folder.read_solved(shard, ["image", "error"]).to_pylist()
+    assert "its losses became NaN or infinite at noise level t = " in solved[1]["error"]
+    assert solved[1]["image"] is None
+    for index in (0, 2, 3, 4):
+        assert solved[index] == {"image": before[index], "error": None}
+
+
+def test_a_prior_that_was_trained_anew_since_the_plan_is_refused(planned):
+    spec, plan = planned
+    path = Path(spec.prior) / "vqvae" / "diffusion_pytorch_model.safetensors"
+    tensors = load_file(path)
+    tensors["decoder.conv_out.bias"] += 1
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=f"planned with {plan.prior_digest[:12]}: its files were changed since"):
+        device(spec, plan)
 
 
 def test_a_store_that_is_away_is_no_rows_fault(work, monkeypatch):

@@ -1,0 +1,95 @@
+"""Networks changed for speed answer as the plain ones do, or are refused."""
+
+import pytest
+import torch
+
+from g2d2.priors import TINY, load_prior, random_prior
+from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion import VQDiffusionPrior
+from operators import InputError
+
+
+def compiler(monkeypatch, result):
+    """Let `torch.compile` make a function's result into something else."""
+    monkeypatch.setattr(torch, "compile", lambda plain, **_: lambda *inputs: result(plain(*inputs), *inputs))
+
+
+def without_gradient(output, *inputs):
+    return output.detach() + 0 * inputs[0].sum()
+
+
+def refused(**options):
+    with pytest.raises(InputError) as error:
+        random_prior(**options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_compiled_decoder_without_gradient_is_refused_when_it_is_loaded(monkeypatch):
+    compiler(monkeypatch, without_gradient)
+    assert refused(compile_networks=True).startswith("compile: the decoder's gradient is off by 1 of its size")
+
+
+def test_a_compiled_network_of_other_values_is_refused(monkeypatch):
+    compiler(monkeypatch, lambda output, *_: output * 1.1)
+    assert refused(compile_networks=True).startswith("compile: the transformer's value is off by 0.1 of its size")
+
+
+def test_what_cannot_be_compiled_is_one_sentence(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no compiler\nis here")
+
+    compiler(monkeypatch, fail)
+    assert refused(compile_networks=True).startswith(
+        "compile: torch cannot compile the transformer on this machine (no"
+    )
+
+
+def test_every_batch_size_is_tried_before_it_is_used(monkeypatch):
+    """Each is compiled anew, so that one may lie where another does not."""
+    compiler(monkeypatch, lambda output, *inputs: without_gradient(output, *inputs) if len(output) == 3 else output)
+    prior = random_prior(compile_networks=True, rows=5)
+    for rows in (5, 4):
+        prior.decode(torch.zeros(rows, 4, 16, requires_grad=True))
+    with pytest.raises(InputError, match="the decoder's gradient"):
+        prior.decode(torch.zeros(3, 4, 16, requires_grad=True))
+
+
+def test_a_precision_that_is_too_low_for_the_weights_is_refused():
+    parts = random_components(TINY)
+    parts.vqvae.decoder.conv_in.weight.data.mul_(1e6)  # what follows divides by it again, but float16 ends before
+    assert VQDiffusionPrior(parts).decode(torch.ones(2, 4, 16)).isfinite().all()
+    with pytest.raises(InputError, match=r"dtype float16: the decoder's image is off by nan of its size"):
+        VQDiffusionPrior(parts, dtype=torch.float16)
+
+
+@pytest.mark.parametrize(
+    "options", [{"dtype": torch.float16}, {"dtype": torch.bfloat16, "channels_last": True}, {"channels_last": True}]
+)
+def test_changed_networks_are_tried_at_no_cost_to_the_callers_random_numbers(options):
+    state = torch.get_rng_state()
+    prior = random_prior(**options)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not prior._prompts or prior.encode_prompts([""], [1.0]).embeddings.dtype == options.get(
+        "dtype", torch.float32
+    )
+
+
+def test_plain_networks_are_not_tried(monkeypatch):
+    monkeypatch.setattr("g2d2.priors.vq_diffusion.ask", lambda *_: pytest.fail("asked"))
+    random_prior()
+    random_prior(dtype=torch.float64)
+
+
+@pytest.mark.slow
+def test_the_embedded_decoder_compiled_has_the_gradient_of_the_plain_one():
+    plain, compiled = load_prior("cifar10"), load_prior("cifar10", compile_networks=True, rows=8)
+    tokens = torch.randint(1024, (8, 64), generator=torch.Generator().manual_seed(1))
+    results = []
+    for prior in (plain, compiled):
+        embeddings = prior.codebook[tokens].mT.requires_grad_()
+        images = prior.decode(embeddings)
+        results.append((images, *torch.autograd.grad(images.square().sum(), embeddings)))
+    for value, expected in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-4)
+    assert results[0][1].norm() > 1
