@@ -1,7 +1,7 @@
 """Scores that are committed for a plan's items: all metrics, shard by shard or as the one table made from them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +19,8 @@ def current_scores(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring])
     name, wanted = folder.table_name(plan.id, scorings[0].id), {name for one in scorings for name in one.metrics}
     if folder.store.exists(name):
         table = folder.store.read_table(name)
-        items = planned_items(folder, plan)
-        whole = len(table) == plan.items and pc.all(pc.is_in(table["item"], value_set=items)).as_py()
-        if whole and wanted <= set(table.column_names):
+        whole = len(table) == plan.items and wanted <= set(table.column_names)
+        if whole and _about(table, planned_items(folder, plan)):
             return table
     return collect_scores(folder, plan, scorings)
 
@@ -68,6 +67,11 @@ def unscored_notes(table: pa.Table, url: str, scorings: Sequence[Scoring]) -> li
     return sentences
 
 
+def _about(table: pa.Table, items: pa.Array) -> bool:
+    """Whether all its rows are about these items."""
+    return "item" in table.column_names and bool(pc.all(pc.is_in(table["item"], value_set=items)).as_py())
+
+
 def failed_shards(folder: SweepFolder, plan: Plan, scoring: str) -> set[str]:
     """Shards of this plan in which a row carries an error."""
     tables = score_tables(folder, plan, scoring, ["item", "error"])
@@ -88,17 +92,42 @@ def score_tables(
     folder: SweepFolder, plan: Plan, scoring: str, columns: list[str] | None = None
 ) -> Iterator[tuple[str, pa.Table]]:
     """The scored shards of a plan by name, each with the plan's items alone; `columns` must hold `item`."""
-    scored = folder.scored_shards(scoring)
+    places = _places(plan, folder.scored_shards(scoring))
+    names = {shard: folder.scores_name(scoring, shard) for shard in places}
+    return _planned_rows(folder, plan, places, names, lambda name: folder.store.read_table(name, columns))
+
+
+def unscored_tables(
+    folder: SweepFolder, plan: Plan, scoring: str, columns: list[str]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The same of shards that are solved and not scored yet, as they were solved."""
+    places = _places(plan, folder.solved_shards() - folder.scored_shards(scoring))
+    names = {shard: folder.solved_name(shard) for shard in places}
+    return _planned_rows(folder, plan, places, names, lambda name: folder.store.read_columns(name, columns))
+
+
+def _places(plan: Plan, shards: set[str]) -> dict[str, tuple[int, int]]:
+    """First row and number of rows of those of these shards that the plan has."""
+    return {shard.name: (shard.first, shard.count) for shard in plan.shards if shard.name in shards}
+
+
+def _planned_rows(
+    folder: SweepFolder,
+    plan: Plan,
+    places: dict[str, tuple[int, int]],
+    names: dict[str, str],
+    read_table: Callable[[str], pa.Table],
+) -> Iterator[tuple[str, pa.Table]]:
+    if not places:
+        return
     items = planned_items(folder, plan)
-    places = {shard.name: (shard.first, shard.count) for shard in plan.shards if shard.name in scored}
 
     def read(shard: str) -> pa.Table:
-        name = folder.scores_name(scoring, shard)
-        table = folder.store.read_table(name, columns=columns)
-        with readable(folder.store.url(name)):
+        table = read_table(names[shard])
+        with readable(folder.store.url(names[shard])):
             table.validate(full=True)
             if "item" not in table.column_names:
-                raise ValueError("its columns are not those of scores")
+                raise ValueError("its columns are not those of work items")
         return table
 
     for shard, table in folder.read_many(places, read):

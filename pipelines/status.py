@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipelines.committed import failures, score_tables
+from pipelines.committed import failures, score_tables, unscored_tables
 from pipelines.layout import SweepFolder
 from pipelines.plan import read_plan
 
@@ -27,13 +27,14 @@ class Status:
 
 
 def read_status(folder: SweepFolder) -> Status:
-    """Reads the names of committed shards, and the errors in the scored ones."""
+    """Reads the names of committed shards, and the errors in them."""
     summary = folder.read_summary()
     plan = read_plan(folder)
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
-    for _, table in score_tables(folder, plan, summary["scoring"], ["item", "error"]):
-        errors += failures(table)
+    for tables in (score_tables, unscored_tables):  # a row may fail in solving, or in scoring alone
+        for _, table in tables(folder, plan, summary["scoring"], ["item", "error"]):
+            errors += failures(table)
     return Status(
         name=summary["specification"]["name"],
         items=plan.items,

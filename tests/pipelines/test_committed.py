@@ -79,3 +79,14 @@ def test_what_can_be_derived_is_written_again(lost, small_manifest, tiny_prior, 
     assert json.loads(capsys.readouterr().out)["scored"] == 24
     assert report(values["output"], capsys)[0] == 0
     assert {name: store.read_bytes(name) for name in kept} == kept
+
+
+def test_failed_rows_are_counted_before_they_are_scored(sweep, capsys):
+    folder = SweepFolder(sweep.url)
+    for name in folder.store.list("scores/"):
+        folder.store.delete(name)
+    capsys.readouterr()
+    assert run("status", sweep.url, "--json") == 2
+    status = json.loads(capsys.readouterr().out)
+    assert (status["solved"], status["scored"], status["failed"]) == (24, 0, 2)
+    assert status["errors"] == {"it failed": 2}

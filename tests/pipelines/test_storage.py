@@ -237,3 +237,18 @@ def test_only_the_columns_asked_for_are_read_from_a_disk(read, tmp_path):
 def _characters_read():
     with open("/proc/self/io") as file:
         return int(file.readline().removeprefix("rchar: "))
+
+
+def test_a_large_object_is_written_through_a_file(store):
+    data = os.urandom(3_000_000)
+    assert store.write_with("a/large", lambda file: file.write(data)) == len(data)
+    assert store.read_bytes("a/large") == data
+
+    def broken(file):
+        file.write(b"half")
+        raise InputError("it broke")
+
+    with pytest.raises(InputError, match="it broke"):
+        store.write_with("a/large", broken)
+    assert store.read_bytes("a/large") == data
+    assert store.list() == ["a/large"]
