@@ -17,6 +17,7 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest import content_digest, read_row
 from pipelines.plan import make_plan
 from pipelines.scoring import ShardScorer
+from pipelines.scorings import Scoring
 from pipelines.solving import ShardSolver, SolverConfig
 from pipelines.spec import SweepSpec
 from pipelines.storage import StoreError
@@ -108,7 +109,7 @@ def test_a_measurement_that_was_changed_since_fails_its_rows_alone(tiny_prior, t
     rows[1]["y"][0] -= 0.25
     rows[1]["sigma"] = 0.5
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
-    ShardScorer(spec.output, spec.manifest, ("psnr", "residual"))(shard)
+    ShardScorer(spec.output, spec.manifest, Scoring.of(["psnr", "residual"]))(shard)
     (scores,) = (tmp_path / "o").rglob(f"scores/**/{shard}.parquet")
     for row in pq.read_table(scores).to_pylist():
         assert (row["error"] is None) == (row["measurement"] == "gaussian_blur/p0")
