@@ -152,7 +152,12 @@ def test_bad_input_is_one_sentence(call, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [torch.zeros(4, 1, 8, 8), torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.zeros(8)])
+@pytest.mark.parametrize("wrong", [torch.zeros(4, 2, 8, 8), torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.zeros(8)])
 def test_images_of_another_kind_are_refused(extractor, wrong):
     with pytest.raises(InputError, match=r"\(B, 3, H, W\)"):
         build_distribution("fid", extractor=extractor).score([wrong], [wrong])
+
+
+def test_a_grey_image_is_one_of_three_equal_channels(extractor):
+    grey = torch.rand(4, 1, 8, 8) * 2 - 1
+    assert (extractor(grey) == extractor(grey.repeat(1, 3, 1, 1))).all()
