@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators import InputError
+from operators.plurals import counted
 
 PICTURES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"))
 """Endings of the files of a folder that are looked at."""
@@ -53,7 +54,7 @@ def pair_pictures(truth: Path, reconstruction: Path) -> Pairing:
     both = sorted(truths.keys() & others.keys())
     if not both:
         raise InputError(
-            f"truth {truth} has {len(truths)} pictures and reconstruction {reconstruction} {len(others)}: "
+            f"truth {truth} has {counted(len(truths), 'picture')} and reconstruction {reconstruction} {len(others)}: "
             "no name is in both, and pictures are paired by name."
         )
     return Pairing(

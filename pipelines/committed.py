@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from eval.scores import with_metrics
 from operators import InputError
+from operators.plurals import counted
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
 from pipelines.scorings import Scoring
@@ -61,7 +62,7 @@ def unscored_notes(table: pa.Table, url: str, scorings: Sequence[Scoring]) -> li
         missing = solved[name].null_count if name in solved.column_names else 0
         if missing:
             sentences.append(
-                f"{name} is scored for {len(solved) - missing} of {len(solved)} images: "
+                f"{name} is scored for {len(solved) - missing} of {counted(len(solved), 'image')}: "
                 f"`g2d2 score {url} --metrics {name}` goes on"
             )
     return sentences

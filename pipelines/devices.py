@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from operators import InputError
+from operators.plurals import counted
 from pipelines import own_ray
 from pipelines.interrupts import keeping_sigterm
 from pipelines.spec import Resources
@@ -34,8 +35,8 @@ class Placement:
 
     def __str__(self) -> str:
         if self.gpus:
-            return f"{self.actors} GPU{'s' if self.actors > 1 else ''}"
-        return f"{self.actors} CPU actor{'s' if self.actors > 1 else ''} of {self.threads} thread(s)"
+            return counted(self.actors, "GPU")
+        return f"{counted(self.actors, 'CPU actor')} of {counted(self.threads or 1, 'thread')}"
 
 
 def connect() -> None:

@@ -22,6 +22,7 @@ from eval.distribution import (
     extract_features,
     load_extractor,
 )
+from operators.plurals import counted
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
 from pipelines.scorings import Scoring
@@ -135,10 +136,7 @@ def distance_notes(by_cell: Mapping[str, Mapping[str, CellDistance]]) -> list[st
     problems: Counter[tuple[str, str]] = Counter()
     for distances in by_cell.values():
         problems.update((d.name, reason) for d in distances.values() if (reason := d.problem()) is not None)
-    return [
-        f"{name} of {count} {'cell' if count == 1 else 'cells'}: {reason.rstrip('.')}"
-        for (name, reason), count in problems.items()
-    ]
+    return [f"{name} of {counted(count, 'cell')}: {reason.rstrip('.')}" for (name, reason), count in problems.items()]
 
 
 class _Stored:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 from operators import InputError
+from operators.plurals import counted
 from pipelines.attempts import Attempt, noted, read_note
 from pipelines.layout import SweepFolder
 
@@ -54,8 +55,9 @@ def _doing(folder: SweepFolder, run: str) -> str:
     name, attempt = min(attempts.items(), key=lambda pair: pair[1].started)
     age = time.time() - attempt.started
     return (
-        f"{len(attempts)} devices work, the longest for {age:.0f} s: {name} on {attempt.device} "
-        f"({len(attempt.items)} rows: {', '.join(attempt.items[:3])}{' ...' if len(attempt.items) > 3 else ''})"
+        f"{counted(len(attempts), 'device')} at work, the longest for {age:.0f} s: {name} on {attempt.device} "
+        f"({counted(len(attempt.items), 'row')}: {', '.join(attempt.items[:3])}"
+        f"{' ...' if len(attempt.items) > 3 else ''})"
     )
 
 

@@ -14,6 +14,7 @@ from g2d2.priors.limits import PriorLimits, read_limits
 from g2d2.priors.locating import locate_prior
 from g2d2.solvers import load_solver
 from operators import InputError, operator_names, operator_settings
+from operators.plurals import counted
 from operators.sizes import size_words
 from pipelines.cells import Cell
 from pipelines.manifest import Manifest, build_row_operator
@@ -115,7 +116,7 @@ def _check_steps(cells: Sequence[Cell], limits: PriorLimits) -> None:
     if long:
         raise InputError(
             f"steps: {long[0]} is more than the prior's {limits.train_steps} training steps, in {len(long)} of "
-            f"{len(cells)} cells; use 1 to {limits.train_steps}."
+            f"{counted(len(cells), 'cell')}; use 1 to {limits.train_steps}."
         )
 
 
@@ -198,7 +199,7 @@ def _refusal(task: str, bad: list[tuple[Problem, Rows]]) -> str:
     problem, rows = min(bad, key=lambda one: one[1].place)
     count = sum(rows.count for _, rows in bad)
     return (
-        f"{problem.field}: all {count} measurements of task {task!r} would fail, {rows.first} the first: "
+        f"{problem.field}: all {counted(count, 'measurement')} of task {task!r} would fail, {rows.first} the first: "
         f"{problem.reason}; build the manifest for this prior, or leave the task out with select.tasks."
     )
 
@@ -209,7 +210,7 @@ def _row_warnings(spec: SweepSpec, task: str, bad: list[tuple[Problem, Rows]], t
         problem, rows = min(same, key=lambda one: one[1].place)
         count = sum(rows.count for _, rows in same)
         yield (
-            f"{name}: {count} of {total} measurements of task {task!r} will fail, {rows.first} the first: "
+            f"{name}: {count} of {counted(total, 'measurement')} of task {task!r} will fail, {rows.first} the first: "
             f"{problem.reason}; "
             f"`g2d2 manifest check {spec.manifest} --prior {spec.prior}` names every one."
         )

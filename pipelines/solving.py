@@ -22,6 +22,7 @@ from g2d2.solver import Reconstruction
 from g2d2.solvers import load_solver
 from g2d2.trace import Trace
 from operators import InputError, Operator, stack_operators
+from operators.plurals import counted
 from operators.sizes import size_words
 from operators.validation import validate
 from pipelines.attempts import DEATHS, HANGS, Attempts, Worker
@@ -254,8 +255,8 @@ def what_happened(shard: str, attempts: Attempts) -> str:
     """A sentence for each attempt that failed; empty if none did."""
     fates = {"hung": "took longer than resources.batch_timeout", "died": "ended with its worker's death"}
     return "\n".join(
-        f"shard {shard}: a batch of {len(attempt.items)} rows {fates[attempt.fate]} on {attempt.device} and was tried "
-        f"again; its ids are {', '.join(attempt.items)}"
+        f"shard {shard}: a batch of {counted(len(attempt.items), 'row')} {fates[attempt.fate]} on {attempt.device} and "
+        f"was tried again; its ids are {', '.join(attempt.items)}"
         for attempt in attempts.failed
     )
 

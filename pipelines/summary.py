@@ -11,6 +11,7 @@ from eval.seconds import CellSeconds, cell_seconds
 from eval.statistics import Interval, PairedResult, bootstrap_interval, compare_grid, corrected_together
 from eval.verdicts import SIGNIFICANT, images_needed, verdict
 from operators import InputError
+from operators.plurals import counted
 from pipelines.features import distances_by_cell
 from pipelines.references import LABEL, measurement_means
 
@@ -49,7 +50,11 @@ def cell_table(
         + ["-"] * (len(names) + 1) + [str(max((mean.clusters for mean in means.values()), default=0)), "-"]
         for task, means in measurement_means(references, scores).items()
     ]  # fmt: skip
-    left = [] if len(cells) <= _SHOWN_CELLS else [f"... and {len(cells) - _SHOWN_CELLS} cells more in {scores.where}"]
+    left = (
+        []
+        if len(cells) <= _SHOWN_CELLS
+        else [f"... and {counted(len(cells) - _SHOWN_CELLS, 'cell')} more in {scores.where}"]
+    )
     told = [f"note: {note}" for note in notes]
     return "\n".join([aligned([header, *rows], words=range(len(shown))), *left, *told])
 

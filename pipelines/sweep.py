@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
 from g2d2.version import SOLVER_VERSION, __version__
+from operators.plurals import counted
 from pipelines.attempts import forget
 from pipelines.committed import collect_scores, failed_shards, planned_items, unscored_notes
 from pipelines.devices import connect, devices_now, place
@@ -168,7 +169,7 @@ def _work(
     run, folder, stages = uuid.uuid4().hex, SweepFolder(spec.output), []
     if to_solve:
         placement = place(spec.resources, tell)
-        tell(f"solving {_rows(to_solve)} images on {placement}")
+        tell(f"solving {counted(_rows(to_solve), 'image')} on {placement}")
         config = SolverConfig(
             spec.output, spec.prior, plan.prior_digest, spec.solver.method, spec.resources, spec.keep,
             placement.threads, run,

@@ -30,6 +30,7 @@ from eval.statistics.bootstrap import Interval
 from eval.statistics.multiplicity import holm
 from eval.statistics.paired import key_difference, paired
 from operators import InputError
+from operators.plurals import counted
 
 _POWER = 0.8
 """Chance with which a change counts as one that would be noticed."""
@@ -109,16 +110,17 @@ def _measured(
 def _lacking(new: CellValues, old: CellValues) -> str | None:
     """What the baseline has and the candidate has not."""
     if new.failed_count:
-        return f"{new.failed_count} of {len(new.values)} items of the candidate failed"
+        return f"{new.failed_count} of {counted(len(new.values), 'item')} of the candidate failed"
     keys = {key: bool(ok) for key, ok in zip(_keys(new), new.finite, strict=True)}
     gone = [key for key in _keys(old) if key not in keys]
     if gone:
-        return (
-            f"{len(gone)} of {len(old.values)} items are not in the candidate, such as {gone[0][0]} seed {gone[0][1]}"
-        )
+        measurement, seed = gone[0]
+        part = f"{len(gone)} of {counted(len(old.values), 'item')}"
+        return f"{part} {'is' if len(gone) == 1 else 'are'} not in the candidate, such as {measurement} seed {seed}"
     broken = sum(ok and not keys[key] for key, ok in zip(_keys(old), old.finite, strict=True))
     if broken:
-        return f"{broken} of {len(new.values)} values of the candidate are not finite although the baseline's are"
+        part = f"{broken} of {counted(len(new.values), 'value')} of the candidate"
+        return f"{part} {'is' if broken == 1 else 'are'} not finite although the baseline's are"
     return None
 
 
@@ -144,7 +146,7 @@ def _decided(judgement: Judgement, p: float, family: int) -> Judgement:
         verdict = Verdict.UNDECIDED
         reason = _doubt(difference, allowed, family)
     if difference.excluded:
-        left_out = f"{difference.excluded} pairs without finite values in both are left out"
+        left_out = f"{counted(difference.excluded, 'pair')} without finite values in both left out"
         reason = left_out if reason is None else f"{reason}; {left_out}"
     return replace(judgement, verdict=verdict, p_corrected=p, reason=reason)
 
@@ -154,8 +156,8 @@ def _doubt(difference: Interval, allowed: float, family: int) -> str:
     chance = (1 - difference.confidence) / family
     needed = int(np.ceil(1 - np.log2(chance)))
     if difference.clusters < needed or difference.standard_error is None:  # n measurements give no p below 2 / 2^n
-        counted = f"{difference.clusters} measurement{'s are' if difference.clusters != 1 else ' is'}"
-        return f"{counted} too few to decide anything here: at least {needed} are needed"
+        few = f"{counted(difference.clusters, 'measurement')} {'is' if difference.clusters == 1 else 'are'}"
+        return f"{few} too few to decide anything here: at least {needed} are needed"
     normal = NormalDist()
     noticed = (normal.inv_cdf(1 - chance / 2) + normal.inv_cdf(_POWER)) * difference.standard_error
     if noticed <= allowed:
@@ -174,7 +176,7 @@ def _notes(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
     notes = circumstances(candidate, baseline)
     new = [candidate.cell_label(cell) for cell in candidate.cells() if cell not in baseline.cells()]
     if new:
-        notes.append(f"{len(new)} cells are only in the candidate and were not judged: {'; '.join(new[:5])}")
+        notes.append(f"{counted(len(new), 'cell')} only in the candidate, not judged: {'; '.join(new[:5])}")
     metrics = [name for name in DEFAULT_TOLERANCES if name in candidate.metrics and name not in baseline.metrics]
     if metrics:
         notes.append(f"only the candidate has {', '.join(metrics)}: not judged")

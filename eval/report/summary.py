@@ -8,6 +8,7 @@ from eval.report.findings import Best, Duel
 from eval.report.numbers import p_shown, shown, spread
 from eval.statistics import Interval
 from eval.verdicts import images_needed
+from operators.plurals import counted
 
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 
@@ -25,7 +26,7 @@ def summary_html(report: Report, best: Sequence[Best], duels: Sequence[Duel]) ->
     """A sentence, what failed most, and a card per task."""
     results, facts = report.results, report.facts
     counts = (
-        f"{_counted(len(results.cells), 'cell')}, {_counted(len(results.tasks), 'task')}, "
+        f"{counted(len(results.cells), 'cell')}, {counted(len(results.tasks), 'task')}, "
         f"{facts.scored} of {facts.expected} reconstructions scored, {facts.failed} failed. Prior {facts.prior}."
     )
     cards = "".join(
@@ -41,7 +42,7 @@ def summary_html(report: Report, best: Sequence[Best], duels: Sequence[Duel]) ->
     )
     worst = facts.failures[:1]
     ending = "The section What ran lists all failures."
-    said = [f"{_counted(one.count, 'row')} failed with: {one.error.rstrip('.')}. {ending}" for one in worst]
+    said = [f"{counted(one.count, 'row')} failed with: {one.error.rstrip('.')}. {ending}" for one in worst]
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in [*said, *facts.notes])
     return (
         f'<h1>{escape(headline(duels))}</h1><p class="lead">{escape(counts)}</p>{notes}<div class="cards">{cards}</div>'
@@ -53,7 +54,7 @@ def headline(duels: Sequence[Duel]) -> str:
     if not duels:
         return "The best settings of every task"
     star, markov = (sum(duel.winner == name for duel in duels) for name in ("star", "markov"))
-    what = f"of {_counted(len(duels), 'comparison')} over tasks and metrics"
+    what = f"of {counted(len(duels), 'comparison')} over tasks and metrics"
     if star == len(duels):
         return f"Star beats Markov in all {what}" if len(duels) > 1 else "Star beats Markov"
     if markov == len(duels):
@@ -72,7 +73,7 @@ def too_few(duels: Sequence[Duel]) -> str | None:
     images = [duel.result.difference.clusters for duel in duels if duel.result is not None]
     if not images or max(images) >= images_needed(len(images)):
         return None
-    return f"{_counted(max(images), 'image')} cannot tell star from Markov; {images_needed(len(images))} can"
+    return f"{counted(max(images), 'image')} cannot tell star from Markov; {images_needed(len(images))} can"
 
 
 def task_words(task: TaskFacts) -> str:
@@ -104,7 +105,7 @@ def _win(best: Best, measured: Interval | None) -> str:
     if best.rivals:
         said.append("no other cell ties" if not best.tied else f"{best.tied} of {best.rivals} other cells tie")
     if best.unranked:
-        said.append(f"{_counted(best.unranked, 'cell')} with too few values")
+        said.append(f"{counted(best.unranked, 'cell')} with too few values")
     if measured is not None:
         mine = best.cell.ranked.get(best.metric.name, best.mean.mean)  # over the images that `measured` is over
         better = (mine > measured.mean) == (best.metric.direction == "higher")
@@ -140,7 +141,3 @@ def duel_words(duel: Duel) -> str:
     number = f"{duel.metric.name} {'+' if gap.mean > 0 else ''}{shown(gap.mean)} {spread(gap)}"
     p = p_shown(duel.result.p_corrected)
     return f"{number}, p {p}: {duel.verdict}" if p else f"{number}: {duel.verdict}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

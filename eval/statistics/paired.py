@@ -12,6 +12,7 @@ from eval.statistics.bootstrap import Interval, bootstrap_interval
 from eval.statistics.clusters import cluster_totals
 from eval.statistics.sign_flip import sign_flip_p_value
 from operators import InputError
+from operators.plurals import counted
 
 _NAMED = 5
 
@@ -85,12 +86,13 @@ def key_difference(a: CellValues, b: CellValues, name_a: str, name_b: str) -> st
             return f"{_counted(left, 'seed')} only in {name}: {_listed(f'{m} seed {s}' for m, s in left)}"
     changed = {m for m, x, y in zip(a.measurements, a.digests, b.digests, strict=True) if None not in (x, y) and x != y}
     if changed:
-        return f"{len(changed)} of {len(measured_a)} measurements have other content: {_listed(changed)}"
+        part = f"{len(changed)} of {counted(len(measured_a), 'measurement')}"
+        return f"{part} {'has' if len(changed) == 1 else 'have'} other content: {_listed(changed)}"
     return None
 
 
 def _counted(things: set[Any], noun: str) -> str:
-    return f"1 {noun} is" if len(things) == 1 else f"{len(things)} {noun}s are"
+    return f"{counted(len(things), noun)} {'is' if len(things) == 1 else 'are'}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from g2d2.priors.limits import read_limits
 from g2d2.priors.locating import locate_prior
 from operators import TASKS, InputError, operator_names, operator_settings, validate
+from operators.plurals import counted
 from pipelines.actions import Action, add_actions
 from pipelines.images import write_png
 from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
@@ -87,8 +88,8 @@ def _print_built(built: Built) -> None:
     summary = built.summary
     verb = "is there already, the same:" if built.was_there else "holds"
     print(
-        f"{built.url} {verb} {_count(summary.rows, 'measurement')} of {_count(built.sources, 'picture')} "
-        f"({', '.join(summary.tasks)}) in {_count(len(summary.shards), 'file')}, digest {summary.digest}"
+        f"{built.url} {verb} {counted(summary.rows, 'measurement')} of {counted(built.sources, 'picture')} "
+        f"({', '.join(summary.tasks)}) in {counted(len(summary.shards), 'file')}, digest {summary.digest}"
     )
 
 
@@ -96,7 +97,7 @@ def _print_rejected(rejected: Sequence[Rejected]) -> None:
     if not rejected:
         return
     sources = len({one.source for one in rejected})
-    print(f"rejected {_count(sources, 'picture')}:", file=sys.stderr)
+    print(f"rejected {counted(sources, 'picture')}:", file=sys.stderr)
     for one in rejected[:_LISTED]:
         print(f"  {one.reason}", file=sys.stderr)
     if len(rejected) > _LISTED:
@@ -153,7 +154,7 @@ def _print_summary(manifest: Manifest) -> None:
     built = " ".join(f"{name}={json.dumps(value)}" for name, value in summary.built.items())
     facts = {
         "manifest": manifest.url,
-        "measurements": f"{summary.rows} in {_count(len(summary.shards), 'file')}",
+        "measurements": f"{summary.rows} in {counted(len(summary.shards), 'file')}",
         "tasks": ", ".join(summary.tasks),
         "digest": summary.digest,
         "built": built,
@@ -179,10 +180,6 @@ def _size(shape: Sequence[int]) -> str:
     return "x".join(str(side) for side in reversed(shape[1:]))
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _cut(text: str, longest: int = 40) -> str:
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 3] + "..."
@@ -204,9 +201,9 @@ def _check(args: argparse.Namespace) -> int:
         print(problem)
         problems += 1
     if problems:
-        print(f"{manifest.url}: {_count(problems, 'problem')}", file=sys.stderr)
+        print(f"{manifest.url}: {counted(problems, 'problem')}", file=sys.stderr)
         return 1
-    print(f"{manifest.url}: {manifest.rows} measurements, all whole; digest {manifest.digest}")
+    print(f"{manifest.url}: {counted(manifest.rows, 'measurement')}, all whole; digest {manifest.digest}")
     return 0
 
 

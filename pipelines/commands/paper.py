@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from operators import InputError
+from operators.plurals import counted
 from pipelines.paper import Experiment, PaperTable, build_table, find_experiments, to_latex, to_markdown, to_record
 from pipelines.paper.running import HOME, moved, prepare_minis, run_specs
 from pipelines.storage import open_store
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"failed": failed, "tables": [to_record(table) for table in tables], "figures": drawn}))
     elif failed:
-        print(f"{failed} rows failed; `g2d2 sweep SPEC --retry-failed` tries them again", file=sys.stderr)
+        print(f"{counted(failed, 'row')} failed; `g2d2 sweep SPEC --retry-failed` tries again", file=sys.stderr)
     return 1 if failed else 0
 
 

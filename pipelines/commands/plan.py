@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from operators.plurals import counted
 from pipelines.calibration import estimate, items_left
 from pipelines.cells import varied
 from pipelines.layout import SweepFolder
@@ -50,8 +51,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts))
         return 0
-    print(f"{facts['cells']} cells ({', '.join(names) or 'nothing varies'}), {plan.measurements} measurements")
-    print(f"{plan.items} work items in {len(plan.shards)} shards, {plan.items - left} of them done")
+    print(
+        f"{counted(len(plan.cells), 'cell')} ({', '.join(names) or 'nothing varies'}), "
+        f"{counted(plan.measurements, 'measurement')}"
+    )
+    print(
+        f"{counted(plan.items, 'work item')} in {counted(len(plan.shards), 'shard')}, {plan.items - left} of them done"
+    )
     if cost is not None:
         print(
             f"about {cost.seconds_per_item:.2g} s an item in batches of {cost.rows} on this {cost.device}: "

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from operators import InputError
+from operators.plurals import counted
 from pipelines.layout import SweepFolder
 from pipelines.spec import load_spec
 from pipelines.status import Status, read_status
@@ -73,7 +74,7 @@ def _print(output: str, status: Status | None, job: dict[str, Any] | None, asked
     if status is None:
         print(f"nothing to read at {output} from here yet")
         return
-    print(f"{status.name}: {status.scored} of {status.items} work items scored, {status.solved} solved, "
+    print(f"{status.name}: {status.scored} of {counted(status.items, 'work item')} scored, {status.solved} solved, "
           f"{status.failed} failed")  # fmt: skip
     for error, count in status.errors.items():
         print(f"  {count} x {error}")

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
+from operators.plurals import counted
 from pipelines.committed import failures
 from pipelines.scoring import COSTS
 from pipelines.spec import SweepSpec, load_spec
@@ -70,7 +71,7 @@ def _print(result: SweepResult, spec: SweepSpec) -> None:
         print(f"\n{versus}")
     counts = result.counts
     print(
-        f"\n{counts.committed} of {counts.expected} work items committed, {counts.duplicates} twice, "
+        f"\n{counts.committed} of {counted(counts.expected, 'work item')} committed, {counts.duplicates} twice, "
         f"{counts.failed} failed"
     )
     for sentence, count in failures(result.scores.table).most_common(_SHOWN_FAILURES):

@@ -4,6 +4,7 @@ import argparse
 import json
 from dataclasses import asdict
 
+from operators.plurals import counted
 from pipelines.tracking import track_folder
 
 EXAMPLE = "g2d2 track s3://bucket/sweeps/eta --uri http://mlflow:5000"
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(asdict(tracked)))
         return 0
     print(
-        f"experiment {tracked.experiment}: {tracked.cells_logged} cells logged, "
+        f"experiment {tracked.experiment}: {counted(tracked.cells_logged, 'cell')} logged, "
         f"{tracked.cells_skipped} were there already"
     )
     print(tracked.where())

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from operators import InputError
+from operators.plurals import counted
 from pipelines.manifest.reading import Manifest, read_row
 from pipelines.manifest.rows import build_row_operator, decode_truth, measurement
 from pipelines.manifest.schema import SCHEMA, content_digest, id_problem, manifest_digest, row_id
@@ -35,7 +36,7 @@ def check_manifest(manifest: Manifest) -> Iterator[str]:
             yield f"{shard.name}: {error}"
             continue
         if rows - before != shard.rows:
-            yield f"{shard.name}: it has {rows - before} rows and manifest.json says {shard.rows}."
+            yield f"{shard.name}: it has {counted(rows - before, 'row')} and manifest.json says {shard.rows}."
     yield from _summary_problems(manifest, rows, tasks, names)
 
 
@@ -65,7 +66,7 @@ def _row_problems(row: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
 
 def _summary_problems(manifest: Manifest, rows: int, tasks: set[str], names: list[pa.RecordBatch]) -> Iterator[str]:
     if rows != manifest.rows:
-        yield f"manifest.json: it says {manifest.rows} rows and the shards have {rows}."
+        yield f"manifest.json: it says {counted(manifest.rows, 'row')} and the shards have {rows}."
     if tasks != set(manifest.tasks):
         yield f"manifest.json: its tasks are {', '.join(manifest.tasks)} and the rows' {', '.join(sorted(tasks))}."
     if names:

@@ -5,6 +5,7 @@ from typing import Any
 
 from g2d2.priors.locating import locate_prior
 from g2d2.version import SOLVER_VERSION
+from operators.plurals import counted
 from pipelines.manifest import Manifest
 from pipelines.nightly.facts import differences
 from pipelines.nightly.records import Conditions
@@ -54,7 +55,7 @@ def _other_cells(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> lis
         {name: _listed(old) for name, (old, new) in values.items() if set(old) != set(new)},
         {name: _listed(new) for name, (old, new) in values.items() if set(old) != set(new)},
     )
-    return changes or [f"other combinations of settings, {len(before)} cells -> {len(now)}"]
+    return changes or [f"other combinations of settings, {counted(len(before), 'cell')} -> {len(now)}"]
 
 
 def _sorted(cell: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from eval.gate import GateResult, Judgement, Verdict, compare
 from eval.scores import ScoreTable
 from operators import InputError
+from operators.plurals import counted
 from pipelines.calibration import items_left
 from pipelines.layout import SweepFolder
 from pipelines.nightly.calibrating import calibrate
@@ -56,11 +57,11 @@ class Night:
         if self.sweep is None:
             return None
         counts = self.sweep.counts
-        failed = f"{counts.failed} row{'s' if counts.failed > 1 else ''} failed" if counts.failed else None
+        failed = f"{counted(counts.failed, 'row')} failed" if counts.failed else None
         if counts.complete:
             return failed
         twice = f"{counts.duplicates} twice" if counts.duplicates else None
-        told = [f"{counts.committed} of {counts.expected} work items committed", twice, failed]
+        told = [f"{counts.committed} of {counted(counts.expected, 'work item')} committed", twice, failed]
         return f"{NOT_COMPLETE}: " + ", ".join(part for part in told if part)
 
 

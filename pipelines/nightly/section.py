@@ -4,6 +4,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from eval.report import Section, Series, line_chart, paragraph, table
+from operators.plurals import counted
 from pipelines.nightly.night import Night
 from pipelines.nightly.telling import findings
 from pipelines.nightly.trend import Trend
@@ -40,8 +41,8 @@ def nightly_section(night: Night) -> Section:
 def _chart(metric: str, trends: list[Trend]) -> str:
     shown = sorted(trends, key=lambda trend: not trend.changes)[:_MOST_LINES]
     lines = [line for trend in shown for line in _lines(trend)]
-    left = "" if len(shown) == len(trends) else f", {len(shown)} of {len(trends)} cells"
-    return line_chart(f"{metric} over {len(trends[0].nights)} nights{left}", "night", metric, lines)
+    left = "" if len(shown) == len(trends) else f", {len(shown)} of {counted(len(trends), 'cell')}"
+    return line_chart(f"{metric} over {counted(len(trends[0].nights), 'night')}{left}", "night", metric, lines)
 
 
 def _lines(trend: Trend) -> list[Series]:

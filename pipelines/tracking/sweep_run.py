@@ -11,6 +11,7 @@ from eval.report.ranking import ranking_means
 from eval.statistics import Interval, PairedResult, compare_grid, corrected_together
 from eval.verdicts import verdict
 from operators import InputError
+from operators.plurals import counted
 from pipelines.cells import Cell
 from pipelines.identity import fingerprint
 from pipelines.tracking.cell_run import CONTENT_VERSION
@@ -144,8 +145,9 @@ def _tags(record: Record) -> dict[str, str]:
 def _note(record: Record, missing: int, failed: int) -> str:
     """Markdown that MLflow shows above the run's tables."""
     lines = [
-        f"{len(record.scored)} cells, {len(record.scores.table)} of {record.summary['items']} images, {failed} failed, "
-        f"{missing} missing. Every number: {record.scores_url}",
+        f"{counted(len(record.scored), 'cell')}, {len(record.scores.table)} of "
+        f"{counted(record.summary['items'], 'image')}, {failed} failed, {missing} missing. "
+        f"Every number: {record.scores_url}",
         *(f"\nNote: {note}." for note in record.notes),
         "",
         "| best | task | mean | cell |",

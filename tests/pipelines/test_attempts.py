@@ -129,8 +129,8 @@ def test_the_oldest_of_very_many_is_named(folder, capsys):
     with patience(folder, "r", lambda: "100 GPUs", seconds=0.2):
         time.sleep(1)
     said = capsys.readouterr().err.splitlines()
-    assert "100 devices work" in said[0]
-    assert "s100 on gpu (1 rows: row-100)" in said[0]
+    assert "100 devices at work" in said[0]
+    assert "s100 on gpu (1 row: row-100)" in said[0]
 
 
 def test_signs_of_life_keep_it_silent(folder, capsys):

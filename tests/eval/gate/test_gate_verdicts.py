@@ -117,7 +117,7 @@ def test_what_the_candidate_lacks_is_missing_and_fails(scores, arrow_scores):
         "does not have this cell": whole.filter(pa.compute.equal(whole["cell"], "b")),
         "1 of 128 items of the candidate failed": pa.Table.from_pylist(failed, schema=whole.schema),
         "2 of 128 items are not in the candidate, such as m0000 seed 0": whole.slice(2),
-        "1 of 128 values of the candidate are not finite": pa.Table.from_pylist(infinite, schema=whole.schema),
+        "1 of 128 values of the candidate is not finite": pa.Table.from_pylist(infinite, schema=whole.schema),
     }
     for words, table in tables.items():
         result = compare(ScoreTable(table), old, PSNR)
@@ -151,7 +151,7 @@ def test_a_pair_the_baseline_never_had_is_left_out_and_told(scores):
     old[7] = np.nan
     found = only(compare(scores({"c": {"psnr": night()}}), scores({"c": {"psnr": old}}), PSNR))
     assert (found.verdict, found.difference.count) == (Verdict.UNCHANGED, 127)
-    assert found.reason == "1 pairs without finite values in both are left out"
+    assert found.reason == "1 pair without finite values in both left out"
 
 
 def test_what_was_not_judged_is_noted(scores, arrow_scores):
@@ -160,7 +160,7 @@ def test_what_was_not_judged_is_noted(scores, arrow_scores):
     result = compare(new, old)
     assert result.passed
     assert result.notes == (
-        "1 cells are only in the candidate and were not judged: b",
+        "1 cell only in the candidate, not judged: b",
         "only the candidate has ssim: not judged",
     )
     bare = ScoreTable(arrow_scores({"a": {"psnr": night()}}).drop_columns(["measurement_digest"]))

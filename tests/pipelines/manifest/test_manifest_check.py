@@ -86,7 +86,7 @@ def test_shards_that_are_gone_cut_or_foreign_are_named(folder, g2d2):
     assert found[0].startswith("part-00001.parquet: ")
     assert "manifest.json: it says 4 rows and the shards have 2." in found
     pq.write_table(pq.read_table(folder / "part-00000.parquet").slice(1), folder / "part-00000.parquet")
-    assert "part-00000.parquet: it has 1 rows and manifest.json says 2." in problems(folder)
+    assert "part-00000.parquet: it has 1 row and manifest.json says 2." in problems(folder)
     pq.write_table(pa.table({"id": ["a"]}), folder / "part-00000.parquet")
     code, said, errors = g2d2("check", folder)
     assert code == 1

@@ -104,4 +104,4 @@ def test_a_first_logging_is_silent(make_sweep):
         [sys.executable, "-m", "pipelines.cli", "track", sweep.url], capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("experiment g2d2: 1 cells logged, 0 were there already\nMLflow: ")
+    assert done.stdout.startswith("experiment g2d2: 1 cell logged, 0 were there already\nMLflow: ")
