@@ -1,6 +1,6 @@
 """Reconstructions and scores of held-out photographs, held against those that were recorded.
 
-Rounding belongs to a machine: on one of the recorded kind every bit must be equal, on any other the means must be close.
+Rounding belongs to a machine: on one of the recorded kind every bit must be equal, on any other the means are close.
 `G2D2_RECORD=1` adds the machine at hand; do that only where a change of results is meant and SOLVER_VERSION is raised.
 """
 
