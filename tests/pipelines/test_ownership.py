@@ -25,6 +25,7 @@ def begin(small_manifest, tiny_prior, tmp_path):
         from operators.validation import validate
         from pipelines.layout import SweepFolder
         from pipelines.plan import make_plan
+        from pipelines.scorings import Scoring
         from pipelines.spec import SweepSpec
         from pipelines.sweep import _summary
 
@@ -32,7 +33,7 @@ def begin(small_manifest, tiny_prior, tmp_path):
         code = run("plan", write_spec(tmp_path / "spec.yaml", values), "--no-calibration")
         if code == 0:
             spec, folder = validate(SweepSpec, values), SweepFolder(output)
-            folder.write_summary(_summary(spec, make_plan(spec, folder), "0" * 32))
+            folder.write_summary(_summary(spec, make_plan(spec, folder), Scoring.of(spec.metrics)))
         return code
 
     return plan
@@ -57,7 +58,7 @@ def test_a_sweep_that_grew_is_the_same_sweep(begin, tmp_path):
     output = str(tmp_path / "out")
     assert begin(output) == 0
     (tmp_path / "out" / "notes.txt").write_text("of the one who runs it")
-    for growth in ({"seeds": [0, 1]}, {"metrics": ["ssim"]}, {"grid": {"cross": {"gamma": [0.1, 0.2]}}}):
+    for growth in ({"seeds": [0, 1]}, {"metrics": ["psnr_8bit"]}, {"grid": {"cross": {"gamma": [0.1, 0.2]}}}):
         assert begin(output, **growth) == 0
 
 
