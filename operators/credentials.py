@@ -10,7 +10,9 @@ _NAMES = (
     r"|[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|apikey|accesskey|accountkey)[\w.-]*"
 )
 _OPTION = re.compile(rf"(?i)(?:^|[?&;#,\s])\s*(?:{_NAMES})\s*=\s*[^\s&;]")
-_SHOWN_OPTION = re.compile(rf"(?i)(?<![\w.%/-])({_NAMES})(\s*=\s*)[^&;\s'\"]+")
+_SHOWN_OPTION = re.compile(
+    rf"(?i)(?<![\w.%/-])({_NAMES})(\s*=\s*)(?!value\b)[^&;\s'\"]+"
+)  # key=value is our own word for a setting
 _LOGIN = re.compile(r"(?<!sqlite)(?<!file)://\S*@")  # up to the last @: a password may hold one
 _WORD = re.compile(r"[^\s'\"]+")
 _FOLDERS = ("sqlite", "file")

@@ -53,7 +53,10 @@ def printable(text: str) -> str:
 
 def read_file(store: Store, name: str) -> bytes:
     """A picture's file. On disk a file may be bad by itself; that a bucket is away is no picture's fault."""
-    known = printable(store.url(name))
+    try:
+        known = printable(store.url(name))
+    except InputError as error:  # such as a name that is not UTF-8
+        raise InputError(f"image {printable(name)}: it cannot be read; its {error}") from None
     try:
         size = store.size(name)
         if size > MAX_FILE_BYTES:

@@ -167,7 +167,10 @@ def test_a_measurement_that_diverges_fails_alone(pictures, prior, tmp_path, caps
         (["missing.png", "--operator", "identity"], "missing.png: there is no such file"),
         (["{0}", "--operator", "blur"], "'blur'"),
         (["{0}", "--task", "sr8"], "task: 'sr8' is unknown; choose one of sr4-256"),
-        (["{0}", "--operator", "identity", "--set", "eta=1"], "'eta' is not a setting; known are solver: process"),
+        (
+            ["{0}", "--operator", "identity", "--set", "eta=1"],
+            "'eta' is not a setting (did you mean 'eta_kl'?); known are solver: process",
+        ),
         (["{0}", "--operator", "identity", "--set", "eta_kl=-1"], "eta_kl"),
         (["{0}", "--operator", "identity", "--set", "eta_kl"], "'eta_kl' is not key=value"),
         (["{0}", "--operator", "identity", "--set", "gamma=1", "gamma=0"], "'gamma' is given twice"),

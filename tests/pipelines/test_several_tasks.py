@@ -17,6 +17,7 @@ from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
 from pipelines.plan import make_plan
 from pipelines.scoring import ShardScorer
+from pipelines.scorings import Scoring
 from pipelines.solving import ShardSolver, SolverConfig
 from pipelines.spec import SweepSpec
 from tests.pipelines.sweep_cases import specification, write_spec
@@ -110,8 +111,10 @@ def test_a_device_solves_and_scores_all_tasks(manifest, prior, tmp_path):
     values = swept_specification(manifest, prior, tmp_path / "o")
     spec = validate(SweepSpec, values, where="specification")
     plan = make_plan(spec, SweepFolder(spec.output))
-    solver = ShardSolver(SolverConfig(spec.output, spec.prior, "g2d2", spec.resources, spec.keep, threads=None))
-    scorer = ShardScorer(spec.output, spec.manifest, tuple(spec.metrics))
+    solver = ShardSolver(
+        SolverConfig(spec.output, spec.prior, plan.prior_digest, "g2d2", spec.resources, spec.keep, threads=None)
+    )
+    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(spec.metrics))
     for shard in plan.shards:
         refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
         (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
