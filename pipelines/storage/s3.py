@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Self
 
 from operators.errors import InputError
-from pipelines.storage.base import Names, Result, Store
+from pipelines.storage.base import Names, Result, Store, read_parquet
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import check_name, check_prefix
 from pipelines.storage.retrying import retry_seconds, retrying
@@ -51,11 +51,9 @@ class S3Store(Store):
         return data
 
     def read_columns(self, name: str, columns: Sequence[str]) -> Any:
-        import pyarrow.parquet as pq
-
         def read(client: Any) -> Any:
             with client.open(self.path(name), "rb", cache_type="none") as file, readable(self.url(name)):
-                return pq.read_table(file, columns=[*columns])
+                return read_parquet(file, columns)
 
         return self._ask(read, name)
 

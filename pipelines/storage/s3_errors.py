@@ -16,7 +16,7 @@ _WAIT_CODES = {
     "ThrottlingException",
     "TooManyRequests",
 }
-_FULL_CODES = {"InsufficientStorage", "QuotaExceeded", "XMinioStorageFull"}
+_FULL_CODES = {"InsufficientStorage", "StorageCapExceeded", "XMinioStorageFull"}
 _CONNECTION = (
     aiohttp.ClientError,
     boto.ConnectionError,
@@ -102,4 +102,6 @@ def _status(error: BaseException) -> int:
 
 def _full(error: BaseException) -> bool:
     message = str(_answer(error).get("Error", {}).get("Message", "")).lower()
-    return error_code(error) in _FULL_CODES or _status(error) == 507 or "no space left" in message
+    code = error_code(error)
+    full = code in _FULL_CODES or "quotaexceeded" in code.lower()  # servers put their own names before it
+    return full or _status(error) == 507 or "no space left" in message

@@ -3,8 +3,11 @@
 import errno
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import uuid
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -252,3 +255,37 @@ def test_a_large_object_is_written_through_a_file(store):
         store.write_with("a/large", broken)
     assert store.read_bytes("a/large") == data
     assert store.list() == ["a/large"]
+
+
+def test_reading_a_table_leaves_no_thread_that_could_outlive_the_command(tmp_path):
+    code = """
+import os, sys
+import pyarrow as pa
+import pyarrow.dataset, pyarrow.parquet
+from pipelines.storage import open_store
+store = open_store(sys.argv[1])
+store.write_table("t.parquet", pa.table({f"c{n}": list(range(100)) for n in range(20)}))
+before = len(os.listdir("/proc/self/task"))
+store.read_table("t.parquet")
+store.read_columns("t.parquet", ["c1", "c2"])
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    if not Path("/proc/self/task").exists():
+        pytest.skip("threads are counted in /proc")
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=180)
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("QuotaExceeded", 403), ("XMinioAdminBucketQuotaExceeded", 400), ("XMinioStorageFull", 507), ("Other", 507)],
+)
+def test_a_full_bucket_is_said_to_be_full_and_not_tried_again(code, status):
+    from botocore.exceptions import ClientError
+
+    from pipelines.storage.s3_errors import explain, is_transient
+
+    answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    error = ClientError(answer, "PutObject")
+    assert not is_transient(error)
+    assert explain(error, "http://here", 60) == "no space is left there; free some or choose another place"
