@@ -1,6 +1,7 @@
 """From specification and manifest to work items, written as Parquet before anything runs."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.locating import locate_prior
 from g2d2.version import SOLVER_VERSION
+from operators import InputError
 from pipelines.cells import Cell, expand_cells, to_table
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder
@@ -49,6 +51,11 @@ class Outline:
     cells: list[Cell]
     places: pa.Table
 
+    def items(self, seeds: int) -> int:
+        """Work items of so many seeds: a cell meets the measurements of its own task."""
+        measured = Counter(self.places["task"].to_pylist())
+        return seeds * sum(measured[cell.task] for cell in self.cells)
+
 
 def outline(spec: SweepSpec, manifest: Manifest, prior_folder: Path) -> Outline:
     """The cells and measurements of a specification, and the id that follows from them; nothing is written."""
@@ -75,14 +82,15 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
     if id is None:
         held: Held | None = finished(folder, solved)
     else:
-        shards, _ = read_shards(folder, id)
+        shards, rows = read_shards(folder, id)
+        _refuse_changed(folder, id, rows, lines.items(len(spec.seeds)))
         held = still_held(folder, id, shards, solved, retry_failed)
     if held is not None:
         id = lines.id if id is None else _after(id)
         items = WorkItems(lines.cells, lines.places, spec.seeds, held, spec.resources.shard)
         shards = folder.store.write_with(folder.plan_name(id), lambda file: items.write(file, solved))
     assert id is not None
-    if held is not None or not folder.store.exists(folder.cells_name(id)):
+    if held is not None or not _holds_cells(folder, id, lines.cells):
         folder.store.write_table(folder.cells_name(id), to_table(lines.cells))
     return Plan(
         id=id,
@@ -93,6 +101,23 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
         items=sum(shard.count for shard in shards),
         shards=shards,
     )
+
+
+def _refuse_changed(folder: SweepFolder, plan: str, items: int, expected: int) -> None:
+    """What a plan does not name is never solved, and would not be missed either."""
+    if items != expected:
+        raise InputError(
+            f"sweep {folder.url}: its plan {folder.plan_name(plan)} has {items} work items and must have {expected}; "
+            "it was changed after it was written. Remove that file, and the same command plans again."
+        )
+
+
+def _holds_cells(folder: SweepFolder, plan: str, cells: list[Cell]) -> bool:
+    """Whether the plan's cells are there and whole; they follow from the specification and can be written again."""
+    try:
+        return folder.cells(plan) == cells
+    except (InputError, OSError):
+        return False
 
 
 def _newest(folder: SweepFolder, plan: str) -> str | None:

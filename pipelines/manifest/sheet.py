@@ -60,7 +60,8 @@ def _paste(sheet: Image.Image, image: Tensor | None, left: int, top: int) -> Non
 
 def _caption(sheet: Image.Image, lines: Sequence[str], left: int, top: int) -> None:
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=11)
-    for number, text in enumerate(lines):
+    for number, line in enumerate(lines):
+        text = " ".join(line.split())  # a name may hold a line's end, which has no length
         while draw.textlength(text, font=font) > SIDE:
             text = text.removesuffix("...")[:-1] + "..."
         draw.text((left, top + number * _LINE), text, fill="black", font=font)

@@ -7,6 +7,7 @@ import pytest
 
 from operators import InputError
 from operators.validation import validate
+from pipelines.cells import to_table
 from pipelines.identity import recipe_id
 from pipelines.layout import SweepFolder
 from pipelines.plan import make_plan, read_shards
@@ -245,3 +246,28 @@ def test_lost_files_of_a_plan_are_written_again(lost, manifest, tiny_prior, tmp_
     assert {(shard.name, shard.count) for shard in again.shards} == {(shard.name, shard.count) for shard in plan.shards}
     assert sorted(table["item"].to_pylist()) == sorted(items["item"].to_pylist())
     assert folder.cells(plan.id) == plan.cells
+
+
+def test_damaged_cells_of_a_plan_are_written_again(manifest, tiny_prior, tmp_path):
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, _ = planned(values)
+    folder = SweepFolder(values["output"])
+    for content in (b"{}", b""):
+        folder.store.write_bytes(folder.cells_name(plan.id), content)
+        planned(values)
+        assert folder.cells(plan.id) == plan.cells
+    folder.store.write_table(folder.cells_name(plan.id), to_table(plan.cells[1:]))
+    planned(values)
+    assert folder.cells(plan.id) == plan.cells
+
+
+def test_a_plan_that_lost_rows_is_refused(manifest, tiny_prior, tmp_path):
+    """Its other rows would be called the whole sweep."""
+    values = specification(manifest, tiny_prior, tmp_path / "o")
+    plan, items = planned(values)
+    folder = SweepFolder(values["output"])
+    folder.store.write_table(folder.plan_name(plan.id), items.slice(1))
+    with pytest.raises(InputError, match="has 23 work items and must have 24"):
+        planned(values)
+    folder.store.delete(folder.plan_name(plan.id))
+    assert planned(values)[0] == plan
