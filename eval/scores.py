@@ -156,7 +156,9 @@ class ScoreTable:
             table = pq.read_table(str(path))
         except FileNotFoundError:
             raise InputError(f"scores {path}: there is no such file.") from None
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        except (pa.ArrowException, UnicodeEncodeError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk's word; Arrow has no number for pages that are damaged
             said = " ".join(str(error).split())
             raise InputError(f"scores {path}: it cannot be read as Parquet ({shorten(said)}).") from None
         return cls(table, where=f"scores {path}")

@@ -97,7 +97,8 @@ def _run(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, as `| head` does
         return 0
     except OSError as error:
-        print(f"{name}: {error.strerror or error}: {error.filename or 'the system'} refused.", file=sys.stderr)
+        sentence = InputError(f"{name}: {error.strerror or error}: {error.filename or 'the system'} refused.")
+        print(masked(str(sentence)), file=sys.stderr)
         return 2
     return code
 

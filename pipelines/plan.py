@@ -83,7 +83,7 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
         held: Held | None = finished(folder, solved)
     else:
         shards, rows = read_shards(folder, id)
-        _refuse_changed(folder, id, rows, lines.items(len(spec.seeds)))
+        _refuse_changed(folder, folder.plan_name(id), rows, lines.items(len(spec.seeds)), "work items")
         held = still_held(folder, id, shards, solved, retry_failed)
     if held is not None:
         id = lines.id if id is None else _after(id)
@@ -103,12 +103,12 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
     )
 
 
-def _refuse_changed(folder: SweepFolder, plan: str, items: int, expected: int) -> None:
+def _refuse_changed(folder: SweepFolder, name: str, rows: int, expected: int, what: str) -> None:
     """What a plan does not name is never solved, and would not be missed either."""
-    if items != expected:
+    if rows != expected:
         raise InputError(
-            f"sweep {folder.url}: its plan {folder.plan_name(plan)} has {items} work items and must have {expected}; "
-            "it was changed after it was written. Remove that file, and the same command plans again."
+            f"sweep {folder.url}: its {name} has {rows} {what} and must have {expected}; it was changed after it was "
+            "written. Remove that file and run the sweep again, which writes it anew."
         )
 
 
@@ -138,11 +138,14 @@ def read_plan(folder: SweepFolder) -> Plan:
     """The plan that a sweep's folder is about."""
     summary = folder.read_summary()
     shards, items = read_shards(folder, summary["plan"])
+    cells = folder.cells(summary["plan"])
+    _refuse_changed(folder, folder.plan_name(summary["plan"]), items, summary["items"], "work items")
+    _refuse_changed(folder, folder.cells_name(summary["plan"]), len(cells), summary["cells"], "cells")
     return Plan(
         id=summary["plan"],
         manifest_digest=summary["manifest_digest"],
         prior_digest=summary["prior_digest"],
-        cells=folder.cells(summary["plan"]),
+        cells=cells,
         measurements=summary["measurements"],
         items=items,
         shards=shards,
@@ -157,6 +160,8 @@ def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
         file = pq.ParquetFile(source)
         if not {*ITEM_SCHEMA.names} <= {*file.schema_arrow.names}:
             raise ValueError("its columns are not those of a plan")
+        if _has_nulls(file.metadata):
+            raise ValueError("some of its values are missing")
         for batch in file.iter_batches(columns=["shard"]):
             column = batch.column(0).dictionary_encode()
             codes = column.indices.to_numpy()
@@ -170,3 +175,10 @@ def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
                     shards.append(Shard(shard, rows + first, count))
             rows += len(codes)
     return shards, rows
+
+
+def _has_nulls(metadata: pq.FileMetaData) -> bool:
+    """As the footer counts them; no column is read."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    counts = [group.column(place).statistics for group in groups for place in range(group.num_columns)]
+    return any(count is not None and count.null_count for count in counts)

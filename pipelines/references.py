@@ -36,6 +36,7 @@ from pipelines.progress import progress
 from pipelines.scoring import loaded_metric
 from pipelines.scorings import Scoring
 from pipelines.spec import SweepSpec
+from pipelines.storage import readable
 
 CHUNK = 64
 """Measurements scored by one task."""
@@ -86,6 +87,18 @@ def collected_references(folder: SweepFolder, plan: Plan, scorings: Sequence[Sco
         return None
     if table is not None:
         folder.store.write_table(folder.references_table_name(plan.id, scorings[0].id), table)
+    return table
+
+
+def read_collected(folder: SweepFolder, plan: str, scoring: str) -> pa.Table | None:
+    """What `collected_references` wrote; None where it wrote nothing."""
+    name = folder.references_table_name(plan, scoring)
+    if not folder.store.exists(name):
+        return None
+    table = folder.store.read_table(name)
+    with readable(folder.store.url(name)):
+        if not {*_NAMES} <= {*table.column_names} or any(table[name].null_count for name in _NAMES):
+            raise ValueError("its rows do not say which measurements they are of")
     return table
 
 

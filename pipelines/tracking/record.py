@@ -21,7 +21,7 @@ from pipelines.features import distance_notes, distances_by_cell
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder, read_record
 from pipelines.plan import read_plan
-from pipelines.references import measurement_means
+from pipelines.references import measurement_means, read_collected
 from pipelines.scorings import known_scorings
 from pipelines.spec import SweepSpec
 
@@ -118,10 +118,7 @@ class Record:
     @cached_property
     def measurements(self) -> dict[str, dict[str, Interval]]:
         """What the measurements are worth as images, by task and metric; empty where that was not scored."""
-        name = self.folder.references_table_name(self.summary["plan"], self.scoring)
-        if not self.folder.store.exists(name):
-            return {}
-        return measurement_means(self.folder.store.read_table(name), self.scores)
+        return measurement_means(read_collected(self.folder, self.summary["plan"], self.scoring), self.scores)
 
     def label(self, cell: Cell) -> str:
         """A name for people: `sr4-32 star eta_kl=0.0003 gamma=0.1`."""

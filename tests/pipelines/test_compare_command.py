@@ -65,7 +65,7 @@ def test_files_for_machines_and_people(accepted, tmp_path, capsys):
 def test_missing_results_fail(accepted, tmp_path, capsys):
     pq.write_table(pq.read_table(accepted).slice(1), tmp_path / "short.parquet")
     assert run(tmp_path / "short.parquet", accepted) == 1
-    assert "1 of 64 items are not in the candidate" in capsys.readouterr().out
+    assert "1 of 64 items is not in the candidate" in capsys.readouterr().out
 
 
 def test_what_cannot_run_exits_with_2_and_one_sentence(accepted, tmp_path, capsys):
