@@ -18,6 +18,7 @@ from tests.pipelines.sweep_cases import specification
 
 QUICK = {"steps": 2, "iterations": 1, "guidance": 1}
 SHAPES = [[], [0], [-1, 8, 8], [3, 8, 8], [1, 8, 8], [8, 8, 3], [3, 2**31 - 1, 2**31 - 1], [2**31 - 1] * 5, [3] * 100]
+TEXT = "y" * 100_000
 TEXTS = [text for text in ODD_STRINGS if text != "\ud800"]  # Arrow has no string for it
 ODD = {
     "y": [[], [0.0], [float("nan")] * 192, [float("inf")] * 192, [3e38] * 192, [0.0] * 10_000],
@@ -79,7 +80,12 @@ def test_odd_rows(examples, manifest, tiny_prior):
         put_row(copied(manifest), *case)
         read_everything(tiny_prior)
 
-    each_case(examples, odd_rows(), check)
+    also = [
+        ({"task": "a\nb"}, False),
+        ({"id": "a\tb", "operator": "s3:///x"}, False),
+        ({"operator_params": TEXT}, True),
+    ]
+    each_case(examples, odd_rows(), check, also)
 
 
 @amounts(quick=4, slow=100)

@@ -3,11 +3,21 @@
 import yaml
 
 from tests.fuzz.cases import amounts, each_case
-from tests.fuzz.mutations import ALIAS_BOMB, spoiled, spoiled_text
+from tests.fuzz.mutations import ALIAS_BOMB, SECRET_ADDRESSES, spoiled, spoiled_text
 from tests.fuzz.oracle import g2d2, no_secret_in
 from tests.pipelines.sweep_cases import specification
 
 ADDRESSES = [("manifest",), ("prior",), ("output",), ("tracking", "uri")]
+SEEN = [
+    {"seeds": [2**63]}, {"output": "~nouser/x"}, {"output": "file:///%00"}, {"output": "\ud800"},
+    {"select": {"tasks": []}},
+    {"grid": {"cross": {"eta_kl": {"log": [0.001, 1], "count": 10**9}}}},
+    {"grid": {"cross": {name: {"range": [0.1, 1], "count": 1000} for name in ("eta_kl", "gamma", "learning_rate")}}},
+    {"grid": {"cross": {"eta_kl": [0.1]}, "exclude": [{"eta_kl": -(10**400)}]}},
+    {"resources": {"shard": 10**30}}, {"solver": {"settings": {"\x8e": 1}}},
+    *({"tracking": {"uri": address}} for address in SECRET_ADDRESSES), {"prior": SECRET_ADDRESSES[-2]},
+]  # fmt: skip
+"""What once ended in a traceback, in all of the memory, or in a secret told."""
 
 
 def whole(manifest, prior, output):
@@ -34,7 +44,8 @@ def test_spoiled_values(examples, manifest, tiny_prior, tmp_path):
         g2d2("plan", "spec.yaml", "--no-calibration")
         no_secret_in(tmp_path / "out")
 
-    each_case(examples, spoiled(whole(manifest, tiny_prior, "out"), addresses=ADDRESSES), check)
+    valid = whole(manifest, tiny_prior, "out")
+    each_case(examples, spoiled(valid, addresses=ADDRESSES), check, [valid | changes for changes in SEEN])
 
 
 @amounts(quick=80, slow=1000)
