@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 def amounts(quick, slow):
     """Runs a test twice over, with `examples` at both sizes; `quick` is None where nothing is quick enough."""
     sizes = [] if quick is None else [quick]
-    return pytest.mark.parametrize("examples", [*sizes, pytest.param(slow, marks=pytest.mark.slow)])
+    marks = [pytest.mark.slow, pytest.mark.timeout(3600)]
+    return pytest.mark.parametrize("examples", [*sizes, pytest.param(slow, marks=marks)])
 
 
 def each_case(examples, strategy, check, also=()):

@@ -88,7 +88,7 @@ def test_odd_rows(examples, manifest, tiny_prior):
     each_case(examples, odd_rows(), check, also)
 
 
-@amounts(quick=4, slow=100)
+@amounts(quick=None, slow=40)
 def test_a_sweep_over_an_odd_row_costs_no_other(examples, manifest, tiny_prior, local_ray, tmp_path):
     def check(case):
         put_row(copied(manifest), *case)

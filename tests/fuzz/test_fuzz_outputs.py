@@ -63,7 +63,7 @@ def test_scoring_again(examples, finished, tmp_path):
     each_case(examples, tamperings(whole, LEAVE), check)
 
 
-@amounts(quick=None, slow=150)
+@amounts(quick=None, slow=60)
 def test_tracking(examples, finished):
     whole, _ = finished
 
@@ -81,7 +81,7 @@ def scores(folder):
     return sorted((row["item"], row["psnr"], row["error"]) for row in rows)
 
 
-@amounts(quick=6, slow=200)
+@amounts(quick=6, slow=100)
 def test_a_resumed_sweep_loses_and_doubles_nothing(examples, finished, tmp_path):
     whole, values = finished
     expected = scores(whole)
