@@ -7,13 +7,15 @@ from operators.errors import InputError
 
 _NAMES = (
     r"(?:[\w.-]*[_.-])?(?:pass|auth|key|sig|signature)"
-    r"|[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|apikey|accesskey|accountkey)[\w.-]*"
+    r"|[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token(?!s)|credential|apikey|accesskey|accountkey)[\w.-]*"
 )
 _OPTION = re.compile(rf"(?i)(?:^|[?&;#,\s])\s*(?:{_NAMES})\s*=\s*[^\s&;]")
 _SHOWN_OPTION = re.compile(
     rf"(?i)(?<![\w.%/-])({_NAMES})(\s*=\s*)(?!value\b)[^&;\s'\"]+"
 )  # key=value is our own word for a setting
 _LOGIN = re.compile(r"(?<!sqlite)(?<!file)://\S*@")  # up to the last @: a password may hold one
+_PASSWORD_WITH_A_SLASH = re.compile(r"[^:/@]*:(?!\d*/)\S*@")
+"""A login whose password goes on behind a slash; a number there is a port."""
 _WORD = re.compile(r"[^\s'\"]+")
 _FOLDERS = ("sqlite", "file")
 """Schemes without a host: what stands before an @ is part of a path."""
@@ -29,8 +31,15 @@ def holds_secret(address: str) -> bool:
         return True
     if scheme.partition("+")[0] in _FOLDERS and separator:
         return False
-    login, at, _ = (rest if separator else text).rpartition("@")
-    return bool(at) and (":" in login or scheme in ("http", "https", "s3"))
+    if not separator:
+        return re.match(r"[^:/@]+:[^/]*@", text) is not None
+    host = rest.partition("/")[0]
+    login, at, _ = host.rpartition("@")
+    if at:
+        return ":" in login or scheme in ("http", "https", "s3")
+    if scheme == "s3":  # a bucket has no port
+        return ":" in host and "@" in rest
+    return _PASSWORD_WITH_A_SLASH.match(rest) is not None
 
 
 def refuse_secrets(address: str, field: str) -> None:
@@ -44,5 +53,6 @@ def refuse_secrets(address: str, field: str) -> None:
 
 def masked(text: str) -> str:
     """A sentence, or an address, without its secrets."""
-    shown = _SHOWN_OPTION.sub(r"\1\2***", _LOGIN.sub("://***@", text))
+    logins = _WORD.sub(lambda word: _LOGIN.sub("://***@", word[0]) if holds_secret(word[0]) else word[0], text)
+    shown = _SHOWN_OPTION.sub(r"\1\2***", logins)
     return _WORD.sub(lambda word: "***" if "***" not in word[0] and holds_secret(word[0]) else word[0], shown)

@@ -10,8 +10,8 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 class InputError(ValueError):
     """Names the field, the value it had and what is allowed; on one line, whatever the value was."""
 
-    def __init__(self, message: str):
-        super().__init__(_one_line(message))
+    def __str__(self) -> str:
+        return _one_line(super().__str__())
 
 
 def _one_line(text: str) -> str:

@@ -57,7 +57,7 @@ def start() -> None:
         leave()
         raise
     if hasattr(os, "pidfd_open"):
-        threading.Thread(target=_watch, args=(_vital_processes(),), name="own-ray-watch", daemon=True).start()
+        threading.Thread(target=_watch, args=(_vital_processes(), _guard), name="own-ray-watch", daemon=True).start()
 
 
 def leave() -> None:
@@ -82,7 +82,7 @@ def _private_folder() -> str:
 
 def _start_guard(place: str, private: str | None) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-I", str(_GUARD), str(os.getpid()), place, *([private] if private else [])],
+        [sys.executable, "-P", str(_GUARD), str(os.getpid()), place, *([private] if private else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ def _vital_processes() -> dict[int, str]:
     return watched
 
 
-def _watch(watched: dict[int, str]) -> None:
+def _watch(watched: dict[int, str], guard: "subprocess.Popen[bytes]") -> None:
     """End this process with a sentence before Ray ends it without one."""
     poll = select.poll()
     for descriptor in watched:
@@ -111,7 +111,7 @@ def _watch(watched: dict[int, str]) -> None:
     ended = [watched[descriptor] for descriptor, _ in poll.poll()]
     for descriptor in watched:
         os.close(descriptor)
-    if not sys.modules["ray"].is_initialized():  # it was left, as it should be
+    if _guard is not guard or not sys.modules["ray"].is_initialized():  # it was left, as it should be
         return
     with contextlib.suppress(OSError):
         os.write(

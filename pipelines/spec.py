@@ -98,7 +98,7 @@ class Tracking(_Model):
 
 
 class Resources(_Model):
-    """How the work is placed. Nothing here changes a result, `dtype` apart."""
+    """How the work is placed. What rounds otherwise (`dtype`, `compile`, `channels_last`) is part of a result's id."""
 
     devices: int | Literal["auto"] = "auto"
     """Solver actors, one per device: every GPU of the cluster, also those that join later, or one CPU actor per

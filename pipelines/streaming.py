@@ -23,6 +23,9 @@ from pipelines.scoring import ShardScorer
 from pipelines.solving import ShardSolver, SolverConfig
 from pipelines.work_items import Shard
 
+_RETRIES = "\nFailed to "
+"""How the lines begin that Ray Data adds to a worker's sentence, about settings of its own."""
+
 
 class SolveStage:
     """A device: `ShardSolver` behind Ray Data's calling convention."""
@@ -184,7 +187,7 @@ def _sentence(error: BaseException) -> InputError:
     own = [cause for cause in causes if not isinstance(cause, ray.exceptions.RayError | SystemException)]
     sentence = next((cause for cause in reversed(own) if isinstance(cause, InputError)), None)
     if sentence is not None:
-        return InputError(str(sentence).splitlines()[0])  # Ray Data has added lines about its own settings
+        return InputError(str(sentence.args[0]).partition(_RETRIES)[0])
     last = own[-1] if own else error
     text = str(last).strip()
     if isinstance(last, ray.exceptions.RayTaskError):  # its cause could not travel; a traceback ends with it

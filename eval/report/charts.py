@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from eval.report.choosing import chosen_cells
 from eval.report.content import Report, TraceCurves
 from eval.report.findings import Duel
 from eval.report.numbers import finite
 from eval.report.residuals import expected_stray, residual_quantiles
 from eval.report.results import CellResult, Results, worded
+from eval.report.shown_cells import chosen_cells
 from eval.report.thumbnails import data_uri
 from eval.scores import Parameter
 from eval.statistics import Interval

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 
 from eval.paper import CITATION
-from eval.report.choosing import CELLS_SHOWN
 from eval.report.content import Facts, Report
 from eval.report.findings import Best, Duel, tuned_apart
 from eval.report.numbers import p_shown, shown, spread
@@ -13,6 +12,7 @@ from eval.report.paper_rows import PaperTable, paper_tables
 from eval.report.ranking import ENOUGH
 from eval.report.results import Results
 from eval.report.sections import Entry, paragraph, table
+from eval.report.shown_cells import CELLS_SHOWN
 from eval.report.thumbnails import LONGEST_SIDE
 from eval.statistics import Interval
 from eval.verdicts import SIGNIFICANT

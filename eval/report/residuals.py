@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from eval.report.choosing import chosen_cells
 from eval.report.content import TaskFacts
 from eval.report.results import CellResult, Results
+from eval.report.shown_cells import chosen_cells
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

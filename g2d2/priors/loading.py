@@ -10,8 +10,8 @@ from g2d2.priors.digest import prior_digest
 from g2d2.priors.layout import WEIGHT_STEMS, read_json
 from g2d2.priors.locating import locate_prior
 from g2d2.priors.probe import PROBE_ROWS
+from g2d2.priors.strict_weights import load_network, quiet_libraries
 from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, OTHER_CLASSES, Components, VQDiffusionPrior
-from g2d2.priors.weights import load_network, quiet_libraries
 from operators import InputError
 from operators.torch_device import usable_device
 

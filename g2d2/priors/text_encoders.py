@@ -4,7 +4,7 @@ from typing import Any
 
 from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 
-from g2d2.priors.weights import quiet_libraries
+from g2d2.priors.strict_weights import quiet_libraries
 from operators.errors import InputError
 from operators.local_paths import local_path
 

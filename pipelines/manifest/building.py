@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from g2d2.version import __version__
 from operators import InputError
-from operators.plurals import counted
 from pipelines.manifest.measuring import Measurer
 from pipelines.manifest.picture import Picture
 from pipelines.manifest.prompts import prompt_rule
@@ -67,9 +66,7 @@ def build_manifest(settings: BuildSettings, out: str, *, overwrite: bool = False
                 writer.add(batch)
     if not names:
         reason = f"first: {measurer.rejected[0].reason}" if measurer.rejected else "no source was chosen."
-        raise NothingBuiltError(
-            f"source: none of {counted(count, 'picture')} could be used; {reason}", measurer.rejected
-        )
+        raise NothingBuiltError(f"source: no picture of {count} could be used; {reason}", measurer.rejected)
     table = pa.Table.from_batches(names, schema=_NAMES)
     summary = _summary(settings, table, measurer)
     if existing:

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval.report.choosing import picture_rows
 from eval.report.content import PictureRow, Pictures
 from eval.report.results import Results
+from eval.report.shown_cells import picture_rows
 from eval.report.thumbnails import thumbnail
 from operators import InputError
 from pipelines.images import encode_png, to_picture

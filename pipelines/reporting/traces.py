@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from torch import from_numpy
 
-from eval.report.choosing import CELLS_SHOWN, chosen_cells
 from eval.report.content import TraceCurves
 from eval.report.findings import best_of
 from eval.report.results import CellResult, Results
+from eval.report.shown_cells import CELLS_SHOWN, chosen_cells
 from eval.report.thumbnails import thumbnail
 from pipelines.images import encode_png, to_picture
 from pipelines.reporting.pictures import PICTURE_BYTES, PictureReader

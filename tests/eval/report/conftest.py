@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from eval.report import Facts, Failure, Pictures, Report, Results, TaskFacts, TraceCurves
-from eval.report.choosing import picture_rows
+from eval.report.shown_cells import picture_rows
 from eval.scores import ScoreTable, score_schema
 from eval.statistics import Interval
 

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import pytest
 
 from eval.report import Facts, Report, Results, render_page
-from eval.report.choosing import picture_rows
 from eval.report.findings import best_cells, best_duels, grid_duels, tuned_apart
 from eval.report.numbers import p_shown, shown
 from eval.report.paper_rows import paper_tables
 from eval.report.plots import pareto_front
+from eval.report.shown_cells import picture_rows
 from eval.report.summary import duel_words, headline, too_few
 from eval.report.tables import latex, markdown, tables
 from eval.scores import ScoreTable, score_schema

@@ -161,7 +161,7 @@ def test_an_operator_that_does_not_fit_rejects_the_picture(tmp_path, build):
 def test_nothing_usable_builds_nothing(tmp_path, build, g2d2):
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "x.png").write_text("no")
-    with pytest.raises(NothingBuiltError, match=r"none of the 1 pictures could be used; first: image x.png"):
+    with pytest.raises(NothingBuiltError, match=r"no picture of 1 could be used; first: image x.png"):
         build(tmp_path / "p")
     assert not (tmp_path / "manifest").exists()
     code, _, errors = g2d2("build", tmp_path / "p", tmp_path / "m", "--operator", "identity")
