@@ -148,11 +148,22 @@ def _short(plan: str) -> str:
 
 def read_record(store: Store, name: str, model: type[Record]) -> Record:
     """A small JSON object of an output; one sentence names it where it is damaged."""
-    url = store.url(name)
-    with readable(url):
-        values = json.loads(store.read_bytes(name))
-        try:
-            record: Record = validate(model, values, where="it is not as it was written")
-        except InputError as error:
-            raise ValueError(str(error).rstrip(".")) from None
+    with readable(store.url(name)):
+        return _as_record(json.loads(store.read_bytes(name)), model)
+
+
+def read_records(store: Store, name: str, model: type[Record]) -> list[Record]:
+    """A small JSON list of such objects."""
+    with readable(store.url(name)):
+        entries = json.loads(store.read_bytes(name))
+        if not isinstance(entries, list):
+            raise ValueError("it must be a list")
+        return [_as_record(values, model) for values in entries]
+
+
+def _as_record(values: Any, model: type[Record]) -> Record:
+    try:
+        record: Record = validate(model, values, where="it is not as it was written")
+    except InputError as error:
+        raise ValueError(str(error).rstrip(".")) from None
     return record

@@ -4,18 +4,15 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TypeVar
 
 import pyarrow as pa
 from pydantic import BaseModel
 
 from eval.scores import ScoreTable
 from operators import InputError
-from operators.validation import validate
+from pipelines.layout import read_record, read_records
 from pipelines.nightly.records import BaselineRecord, Conditions, NightRecord, Reading, plain
 from pipelines.storage import Store, open_store
-
-Model = TypeVar("Model", bound=BaseModel)
 
 _CONDITIONS = "conditions.json"
 
@@ -43,14 +40,14 @@ class NightlyFolder:
     def nights(self) -> list[NightRecord]:
         """Nights that ran to their end, the oldest first."""
         names = [name for name in self.store.list("history/") if name.endswith("/night.json")]
-        return sorted((self._read(name, NightRecord) for name in names), key=lambda record: record.started)
+        return sorted((read_record(self.store, name, NightRecord) for name in names), key=lambda record: record.started)
 
     def night(self, night: str) -> NightRecord:
         """One night's record."""
         if not self.finished(night):
             known = ", ".join(record.night for record in self.nights()[-5:]) or "none"
             raise InputError(f"night: {night!r} has not run to its end here; nights that have: {known}.")
-        return self._read(self.file(night, "night.json"), NightRecord)
+        return read_record(self.store, self.file(night, "night.json"), NightRecord)
 
     def finished(self, night: str) -> bool:
         """Whether the night has a record."""
@@ -63,12 +60,12 @@ class NightlyFolder:
     def conditions(self, night: str) -> Conditions | None:
         """What the night was begun with; None where it was not, or by a version that did not keep it."""
         name = self.file(night, _CONDITIONS)
-        return self._read(name, Conditions) if self.store.exists(name) else None
+        return read_record(self.store, name, Conditions) if self.store.exists(name) else None
 
     def begin(self, night: str, conditions: Conditions) -> Conditions:
         """Note what the night is begun with; what was noted first, by whomever, holds."""
         self.store.create_new(self.file(night, _CONDITIONS), _json(conditions))
-        return self._read(self.file(night, _CONDITIONS), Conditions)
+        return read_record(self.store, self.file(night, _CONDITIONS), Conditions)
 
     def write_night(self, record: NightRecord, scores: pa.Table) -> None:
         """The record comes last: a night in history has its scores."""
@@ -84,7 +81,7 @@ class NightlyFolder:
         name = self.file(night, "calibration.json")
         if not self.store.exists(name):
             return []
-        return [validate(Reading, values, where=name) for values in json.loads(self.store.read_bytes(name))]
+        return read_records(self.store, name, Reading)
 
     def add_readings(self, night: str, new: list[Reading]) -> list[Reading]:
         """Readings of all parts of a night, interrupted ones included; the new ones are a turn of their own."""
@@ -97,7 +94,9 @@ class NightlyFolder:
     def baselines(self) -> list[BaselineRecord]:
         """All that were accepted under this name, the present one last."""
         names = [name for name in self.store.list(f"baselines/{self.name}/") if name.endswith(".json")]
-        return sorted((self._read(name, BaselineRecord) for name in names), key=lambda record: record.number)
+        return sorted(
+            (read_record(self.store, name, BaselineRecord) for name in names), key=lambda record: record.number
+        )
 
     def acceptances(self) -> dict[str, BaselineRecord]:
         """The newest baseline of every accepted night, by the night's name."""
@@ -140,14 +139,6 @@ class NightlyFolder:
                 self.store.delete(name)
             gone += [night] if files else []
         return gone
-
-    def _read(self, name: str, model: type[Model]) -> Model:
-        try:
-            values = json.loads(self.store.read_bytes(name))
-        except ValueError:
-            raise InputError(f"{self.store.url(name)}: it is damaged; restore it or delete it.") from None
-        record: Model = validate(model, values, where=self.store.url(name))
-        return record
 
 
 def _json(record: BaseModel) -> bytes:

@@ -90,7 +90,12 @@ def test_readings_of_an_interrupted_night_are_kept(folder):
     assert folder.readings("a") == every
 
 
-def test_a_damaged_record_is_named(folder):
-    folder.store.write_bytes("history/a/night.json", b"{")
-    with pytest.raises(InputError, match=r"history/a/night\.json: it is damaged"):
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"seconds": 1}', b'[{"seconds": "long"}]', b"[1]"])
+def test_a_damaged_record_is_named(content, folder):
+    folder.store.write_bytes("history/a/night.json", content)
+    folder.store.write_bytes("history/a/calibration.json", content)
+    what_to_do = "remove it and run the command that wrote it again"
+    with pytest.raises(InputError, match=rf"history/a/night\.json: it is damaged \(.*\); {what_to_do}"):
         folder.nights()
+    with pytest.raises(InputError, match=rf"history/a/calibration\.json: it is damaged \(.*\); {what_to_do}"):
+        folder.readings("a")
