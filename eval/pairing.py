@@ -89,13 +89,14 @@ def _folder(folder: Path) -> dict[str, Read]:
 
 def _parquet(path: Path, columns: Sequence[str]) -> dict[str, Read]:
     try:
-        names = pq.read_schema(path).names
+        file = pq.ParquetFile(path, pre_buffer=False)
+        names = file.schema_arrow.names
         column = next((name for name in columns if name in names), None)
         if "id" not in names or column is None:
             raise InputError(
                 f"{path}: its columns are {', '.join(names)}: it must have id and one of {', '.join(columns)}."
             )
-        table = pq.read_table(path, columns=["id", column])
+        table = file.read(columns=["id", column], use_threads=False)
     except pa.ArrowInvalid:
         raise InputError(f"{path}: it cannot be read as Parquet.") from None
     kind = table.schema.field(column).type

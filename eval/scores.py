@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from eval.score_files import read_table
 from operators import InputError
 from operators.credentials import refuse_secrets
 from operators.validation import shorten
@@ -153,7 +153,7 @@ class ScoreTable:
         """A Parquet file, or a folder of them, at a path or a URL that Arrow can open."""
         refuse_secrets(str(path), "scores")
         try:
-            table = pq.read_table(str(path))
+            table = read_table(str(path))
         except FileNotFoundError:
             raise InputError(f"scores {path}: there is no such file.") from None
         except (pa.ArrowException, UnicodeEncodeError, OSError) as error:

@@ -6,12 +6,11 @@ from functools import lru_cache
 from itertools import accumulate
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines.cells import Cell
 from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, content_digest, read_row
-from pipelines.storage import readable
+from pipelines.storage import ParquetReader, readable
 
 
 class Attach:
@@ -73,15 +72,15 @@ class _PlanFile:
         folder = SweepFolder(output)
         self.url = folder.store.url(folder.plan_name(plan))
         with readable(self.url):
-            self.file = pq.ParquetFile(folder.store.open_source(folder.plan_name(plan)))
-        sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.num_row_groups)]
+            self.file = ParquetReader(folder.store.open_source(folder.plan_name(plan)))
+        sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.metadata.num_row_groups)]
         self.starts = [0, *accumulate(sizes[:-1])]
         """The first row of each group."""
         self.group = lru_cache(maxsize=4)(self._read_group)
 
     def _read_group(self, group: int) -> pa.Table:
         with readable(self.url):
-            return self.file.read_row_group(group)
+            return self.file.read_group(group)
 
 
 @lru_cache(maxsize=4)

@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from g2d2.priors.digest import prior_digest
 from g2d2.priors.locating import locate_prior
@@ -22,7 +22,7 @@ from pipelines.ownership import refuse_others
 from pipelines.selection import select_places
 from pipelines.solved_items import finished, still_held
 from pipelines.spec import SweepSpec
-from pipelines.storage import readable
+from pipelines.storage import ParquetReader, readable
 from pipelines.work_items import ITEM_SCHEMA, Held, Shard, WorkItems
 
 _WRITTEN = re.compile(r"plan/([0-9a-f]{32}(?:\.[1-9][0-9]*)?)\.parquet")
@@ -157,12 +157,12 @@ def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
     shards: list[Shard] = []
     rows, name = 0, folder.plan_name(plan)
     with folder.store.open_source(name) as source, readable(folder.store.url(name)):
-        file = pq.ParquetFile(source)
-        if not {*ITEM_SCHEMA.names} <= {*file.schema_arrow.names}:
+        file = ParquetReader(source)
+        if not {*ITEM_SCHEMA.names} <= {*file.schema.names}:
             raise ValueError("its columns are not those of a plan")
         if _has_nulls(file.metadata):
             raise ValueError("some of its values are missing")
-        for batch in file.iter_batches(columns=["shard"]):
+        for batch in file.batches(["shard"]):
             column = batch.column(0).dictionary_encode()
             codes = column.indices.to_numpy()
             firsts = np.flatnonzero(np.diff(codes, prepend=-1))
@@ -177,7 +177,7 @@ def read_shards(folder: SweepFolder, plan: str) -> tuple[list[Shard], int]:
     return shards, rows
 
 
-def _has_nulls(metadata: pq.FileMetaData) -> bool:
+def _has_nulls(metadata: Any) -> bool:
     """As the footer counts them; no column is read."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     counts = [group.column(place).statistics for group in groups for place in range(group.num_columns)]

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.layout import SweepFolder
-from pipelines.storage import readable
+from pipelines.storage import ParquetReader, readable
 from pipelines.work_items import Held, Ids, Shard, raw_ids
 
 
@@ -66,5 +65,5 @@ def _outcomes(folder: SweepFolder, shards: set[str]) -> Iterator[tuple[str, Ids,
 def _planned_ids(folder: SweepFolder, plan: str) -> Ids:
     name = folder.plan_name(plan)
     with folder.store.open_source(name) as source, readable(folder.store.url(name)):
-        batches = pq.ParquetFile(source).iter_batches(columns=["item"])
+        batches = ParquetReader(source).batches(["item"])
         return np.concatenate([raw_ids(batch.column(0)) for batch in batches])

@@ -5,14 +5,13 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from operators import InputError
 from pipelines.manifest.columns import Roles, as_text, find_roles
 from pipelines.manifest.picture import Picture, Source, refuse
 from pipelines.manifest.schema import safe_id
 from pipelines.manifest.settings import BuildSettings
-from pipelines.storage import Store
+from pipelines.storage import ParquetReader, Store
 
 _ROWS_AT_ONCE = 16
 """Encoded pictures may be megabytes each."""
@@ -23,21 +22,21 @@ _READ_BUFFER = 2**20
 def parquet_source(store: Store, names: Sequence[str], settings: BuildSettings) -> Source:
     """Rows of Parquet files in the order of their names; pictures are bytes, or structs with a field `bytes`."""
     open_file = partial(_open, store, store.filesystem)
-    roles, columns = find_roles(settings, open_file(names[0]).schema_arrow.names, "image")
+    roles, columns = find_roles(settings, open_file(names[0]).schema.names, "image")
     count = sum(open_file(name).metadata.num_rows for name in names)
     return Source(count, columns, _parquet_pictures(store, open_file, names, roles))
 
 
 def _parquet_pictures(
-    store: Store, open_file: Callable[[str], pq.ParquetFile], names: Sequence[str], roles: Roles
+    store: Store, open_file: Callable[[str], ParquetReader], names: Sequence[str], roles: Roles
 ) -> Iterator[Picture]:
     number = 0
     for name in names:
         file = open_file(name)
-        read_image = _image_reader(store, name, file.schema_arrow, roles)
+        read_image = _image_reader(store, name, file.schema, roles)
         texts = [column for column in roles.columns if column != roles.image]
         try:
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=roles.columns, use_threads=False):
+            for batch in file.batches(roles.columns, _ROWS_AT_ONCE):
                 for index in range(batch.num_rows):
                     row, broken = _text(batch, index, texts)
                     given = f"{number:08d}" if roles.id is None else as_text(row[roles.id])
@@ -88,10 +87,10 @@ def _content(content: bytes | None, name: str) -> bytes:
     return content
 
 
-def _open(store: Store, filesystem: Any, name: str) -> pq.ParquetFile:
+def _open(store: Store, filesystem: Any, name: str) -> ParquetReader:
     try:
         file = filesystem.open_input_file(store.path(name))
-        return pq.ParquetFile(file, pre_buffer=False, buffer_size=_READ_BUFFER)
+        return ParquetReader(file, buffer_size=_READ_BUFFER)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(store, name, error) from None
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from operators import InputError
 from pipelines.manifest.schema import LIGHT_COLUMNS, SCHEMA
 from pipelines.manifest.summary import SUMMARY_NAME, Summary, read_summary
-from pipelines.storage import Store, open_store
+from pipelines.storage import ParquetReader, Store, open_store
 
 CACHE_BYTES = 128 * 2**20
 """Decoded row groups kept for the next fetch."""
@@ -31,7 +30,7 @@ class Manifest:
 
     def __init__(self, store: Store, summary: Summary):
         self.store, self.summary = store, summary
-        self._shards: OrderedDict[int, pq.ParquetFile] = OrderedDict()
+        self._shards: OrderedDict[int, ParquetReader] = OrderedDict()
         self._groups: OrderedDict[Place, pa.Table] = OrderedDict()
 
     @classmethod
@@ -85,7 +84,7 @@ class Manifest:
         if unknown:
             raise InputError(f"columns: {unknown[0]!r} is not in a manifest, which has {', '.join(SCHEMA.names)}.")
         try:
-            for batch in self._shard(shard).iter_batches(batch_size=rows, columns=[*columns]):
+            for batch in self._shard(shard).batches(columns, rows):
                 batch.validate(full=True)  # text that is not UTF-8 would only show where it is used
                 yield batch.select([*columns])
         except (pa.ArrowException, OSError) as error:
@@ -149,7 +148,7 @@ class Manifest:
         table = self._groups.pop((shard, group), None)
         if table is None:
             try:
-                table = self._shard(shard).read_row_group(group, columns=SCHEMA.names, use_threads=False)
+                table = self._shard(shard).read_group(group, SCHEMA.names)
                 table.validate(full=True)
             except (pa.ArrowException, OSError) as error:
                 raise self._unreadable(shard, error) from None
@@ -158,16 +157,16 @@ class Manifest:
             self._groups.popitem(last=False)
         return table
 
-    def _shard(self, shard: int) -> pq.ParquetFile:
+    def _shard(self, shard: int) -> ParquetReader:
         """An open shard with its footer; only so many stay open."""
         file = self._shards.pop(shard, None)
         if file is None:
             path = self.store.path(self.summary.shards[shard].name)
             try:
-                file = pq.ParquetFile(self._filesystem.open_input_file(path), pre_buffer=False)
+                file = ParquetReader(self._filesystem.open_input_file(path))
             except (pa.ArrowException, OSError) as error:
                 raise self._unreadable(shard, error) from None
-            if not file.schema_arrow.equals(SCHEMA):
+            if not file.schema.equals(SCHEMA):
                 raise self._unreadable(shard, "its columns are not those of a manifest")
         self._shards[shard] = file
         if len(self._shards) > _OPEN_SHARDS:

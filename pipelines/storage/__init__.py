@@ -5,8 +5,9 @@ import os
 from pipelines.storage.base import Store
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import parse_url
+from pipelines.storage.parquet import ParquetReader
 
-__all__ = ["MissingObjectError", "Store", "StoreError", "open_store", "readable"]
+__all__ = ["MissingObjectError", "ParquetReader", "Store", "StoreError", "open_store", "readable"]
 
 
 def open_store(url: str | os.PathLike[str]) -> Store:

@@ -6,25 +6,9 @@ from typing import IO, Any, Self, TypeVar
 
 from pipelines.storage.errors import readable
 from pipelines.storage.names import check_name
+from pipelines.storage.parquet import ParquetReader
 
 Names = list[str]
-
-
-def read_parquet(source: Any, columns: Sequence[str] | None = None) -> Any:
-    """A Parquet file as a pyarrow Table, read by this thread alone.
-
-    Arrow's own threads let go of the file after the table is there; a command that ends in that moment is aborted.
-    """
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(source, pre_buffer=False)
-    missing = sorted({*(columns or ())} - {*file.schema_arrow.names})
-    if missing:
-        raise ValueError(f"it has no column {missing[0]}")
-    table = file.read(columns=None if columns is None else [*columns], use_threads=False)
-    return table if columns is None else table.select([*columns])
-
-
 Result = TypeVar("Result")
 
 
@@ -92,7 +76,7 @@ class Store(ABC):
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> Any:
         """A Parquet object as a pyarrow Table."""
         with self.open_source(name) as source, readable(self.url(name)):
-            return read_parquet(source, columns)
+            return ParquetReader(source).read(columns)
 
     def read_columns(self, name: str, columns: Sequence[str]) -> Any:
         """A few columns of a large Parquet object; only their part of it is read."""

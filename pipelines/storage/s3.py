@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Self
 
 from operators.errors import InputError
-from pipelines.storage.base import Names, Result, Store, read_parquet
+from pipelines.storage.base import Names, Result, Store
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
 from pipelines.storage.names import check_name, check_prefix
+from pipelines.storage.parquet import ParquetReader
 from pipelines.storage.retrying import retry_seconds, retrying
 from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
 from pipelines.storage.s3_errors import error_code, explain, is_transient
@@ -53,7 +54,7 @@ class S3Store(Store):
     def read_columns(self, name: str, columns: Sequence[str]) -> Any:
         def read(client: Any) -> Any:
             with client.open(self.path(name), "rb", cache_type="none") as file, readable(self.url(name)):
-                return read_parquet(file, columns)
+                return ParquetReader(file).read(columns)
 
         return self._ask(read, name)
 

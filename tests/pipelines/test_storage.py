@@ -14,8 +14,12 @@ import pyarrow.dataset as ds
 import pytest
 
 from operators import InputError
+from operators.validation import validate
+from pipelines.spec import SweepSpec
 from pipelines.storage import MissingObjectError, StoreError, open_store
 from pipelines.storage.retrying import retry_seconds, retrying
+from tests.pipelines.nightly.hand_solved import HandSolved
+from tests.pipelines.sweep_cases import specification
 
 
 @pytest.fixture(params=["local", "s3"])
@@ -274,6 +278,32 @@ print(len(os.listdir("/proc/self/task")) - before)
         pytest.skip("threads are counted in /proc")
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=180)
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
+COUNTED = """
+import os, sys, time
+import pyarrow.dataset, pyarrow.parquet
+from pipelines.cli import main
+def tasks():
+    return {int(name) for name in os.listdir("/proc/self/task")}
+before = tasks()
+code = main(sys.argv[1:])
+for _ in range(20):  # a thread that was joined may take a moment to go; one of Arrow's pools stays
+    if tasks() <= before:
+        break
+    time.sleep(0.1)
+print(len(tasks() - before), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_commands_that_read_leave_no_thread_that_could_outlive_them(small_manifest, tiny_prior, tmp_path):
+    values = specification(small_manifest, tiny_prior, tmp_path / "o")
+    collected = HandSolved()(validate(SweepSpec, values, where="specification")).scores_url
+    for words in (["status", values["output"]], ["compare", collected, collected]):
+        done = subprocess.run([sys.executable, "-c", COUNTED, *words], capture_output=True, text=True, timeout=180)
+        assert (done.stderr.splitlines()[-1:], done.returncode) == (["0"], 0), (words, done.stderr)
 
 
 @pytest.mark.parametrize(
