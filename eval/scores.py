@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from eval.score_files import read_table
 from operators import InputError
 from operators.credentials import refuse_secrets
-from operators.validation import shorten
+from operators.validation import did_you_mean, shorten
 
 SCHEMA_VERSION = 1
 METADATA_KEY = b"g2d2"
@@ -168,7 +168,8 @@ class ScoreTable:
         known = [name for name in self.metrics if name not in ("seconds", "peak_bytes")]
         for name in metrics:
             if name not in known:
-                raise InputError(f"metrics: {self.where} has no {name!r}; it has {', '.join(known) or 'none'}.")
+                near, others = did_you_mean(name, known), ", ".join(known) or "none"
+                raise InputError(f"metrics: {self.where} has no {name!r}{near}; it has {others}.")
         table = self.table.drop_columns([name for name in known if name not in metrics])
         kept = [*metrics, *(name for name in self.metrics if name not in known)]
         return ScoreTable(table.replace_schema_metadata(_metadata(kept, self.parameters)), where=self.where)

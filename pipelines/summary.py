@@ -127,10 +127,10 @@ def _interval(interval: Interval) -> str:
 
 
 def _costs(scores: ScoreTable, cell: str, seconds: CellSeconds | None) -> list[str]:
-    """Seconds an image takes, images and failures."""
+    """Seconds an image takes, images that have scores, and those that failed."""
     column = scores.values(cell, scores.metrics[0])
     taken = "-" if seconds is None else f"{seconds.seconds:.2f}"
-    return [taken, str(len(column.values)), str(column.failed_count)]
+    return [taken, str(len(column.values) - column.failed_count), str(column.failed_count)]
 
 
 def _difference(result: PairedResult) -> list[str]:

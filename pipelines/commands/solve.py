@@ -107,10 +107,13 @@ def run(args: argparse.Namespace) -> int:
     code = report_refused("solve", refused, len(stems))
     if not items:
         return code
-    todo = [item for item in items if args.again or not _is_done(item, args.out)]
+    done = {item.stem: record for item in items if not args.again and (record := _finished(item, args.out)) is not None}
+    todo = [item for item in items if item.stem not in done]
     args.out.mkdir(parents=True, exist_ok=True)
-    if len(todo) < len(items):
-        _say(args, f"{len(items) - len(todo)} of {len(items)} are there already; --again solves them again")
+    if done:
+        _say(args, f"{len(done)} of {len(items)} are there already; --again solves them again")
+    for record in done.values() if args.json else ():
+        _report(args, record)
     with progress(len(todo) * settings.steps, "solving") as bar:
         for start in range(0, len(todo), args.batch):
             batch = todo[start : start + args.batch]
@@ -218,11 +221,13 @@ def _item(
     return Item(stem, truth, y, operator, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
 
 
-def _is_done(item: Item, out: Path) -> bool:
+def _finished(item: Item, out: Path) -> dict[str, Any] | None:
+    """The summary of a picture that is solved already; None where it is not, or was another's work."""
     try:
-        return json.loads((out / f"{item.stem}.json").read_text())["key"] == item.key  # type: ignore[no-any-return]
-    except (OSError, ValueError, KeyError):
-        return False
+        record: dict[str, Any] = json.loads((out / f"{item.stem}.json").read_text())
+        return record if record["key"] == item.key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _write(item: Item, row: int, result: Reconstruction, degrade: Degradation, out: Path) -> dict[str, Any]:

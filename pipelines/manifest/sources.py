@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 from operators import InputError
+from operators.validation import did_you_mean
 from pipelines.manifest.csv_source import csv_source
 from pipelines.manifest.parquet_source import parquet_source
 from pipelines.manifest.picture import Picture, Source, printable, read_file
@@ -62,7 +63,8 @@ def _not_empty(source: Source, url: str) -> Source:
     if source.count == 0:
         raise InputError(
             f"source: {url} is {'' if url.lower().endswith(('.csv', '.parquet')) else 'missing or '}without pictures; "
-            f"it must be a folder of {', '.join(SUFFIXES)} or Parquet files, a .parquet or .csv file, or {HELD_OUT}."
+            f"it must be a folder of {', '.join(SUFFIXES)} or Parquet files, a .parquet or .csv file, or "
+            f"{HELD_OUT}{did_you_mean(url, [HELD_OUT])}."
         )
     return source
 

@@ -113,6 +113,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(pictures, prior, tmp_
     assert run("solve", *words) == 0
     assert len(calls) == 4  # one was not solved again
     assert "1 of 3 are there already" in capsys.readouterr().out
+    assert run("solve", *words, "--json") == 0
+    assert [json.loads(line)["image"] for line in capsys.readouterr().out.splitlines()] == ["one", "two", "three"]
+    assert len(calls) == 4
     assert run("solve", *words, "--seed", 5) == 0
     assert len(calls) == 7  # another seed is other work
 
