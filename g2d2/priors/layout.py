@@ -141,7 +141,7 @@ def read_shape(folder: Path) -> Shape:
             text_width=int(transformer["cross_attention_dim"]),
             layers=int(transformer.get("num_layers", 1)),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"prior: the configurations in {folder} do not describe a VQ-Diffusion model ({error})."
         ) from None

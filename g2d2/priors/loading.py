@@ -14,6 +14,7 @@ from g2d2.priors.strict_weights import load_network, quiet_libraries
 from g2d2.priors.vq_diffusion import COMPONENT_CLASSES, OTHER_CLASSES, Components, VQDiffusionPrior
 from operators import InputError
 from operators.torch_device import usable_device
+from operators.validation import shorten
 
 DTYPES = {
     "float32": torch.float32,
@@ -61,7 +62,25 @@ def load_prior(
 def load_components(folder: Path) -> Components:
     """Every part of a prior's folder, checked and strictly loaded."""
     check_folder(folder)
-    return Components(**{name: load_component(folder, name) for name in COMPONENT_CLASSES})
+    components = Components(**{name: load_component(folder, name) for name in COMPONENT_CLASSES})
+    _check_tokenizer(folder, components)
+    return components
+
+
+def _check_tokenizer(folder: Path, components: Components) -> None:
+    """Its tokens are those of the text encoder, which would else be asked for rows that it does not have."""
+    tokenizer, text = components.tokenizer, components.text_encoder.config
+    limit, positions = tokenizer.model_max_length, text.max_position_embeddings
+    if not isinstance(limit, int) or not 1 <= limit <= positions:
+        raise InputError(
+            f"prior: {folder / 'tokenizer' / 'tokenizer_config.json'} has model_max_length {shorten(limit)}; it must "
+            f"be a whole number up to {positions}, the text encoder's max_position_embeddings."
+        )
+    if len(tokenizer) > text.vocab_size:
+        raise InputError(
+            f"prior: the tokenizer in {folder / 'tokenizer'} has {len(tokenizer)} tokens, and the text encoder knows "
+            f"{text.vocab_size}; they do not belong together."
+        )
 
 
 def load_component(folder: Path, name: str) -> Any:

@@ -94,4 +94,9 @@ def test_spoiled_folders(examples, tiny_prior, tmp_path, solve):
         if digest in checked.out:
             assert first == whole
 
-    each_case(examples, faults(tiny_prior), check)
+    config = json.loads(Path(tiny_prior, "tokenizer", "tokenizer_config.json").read_text())
+    odd = [config | {"pad_token": "/proc/x"}, config | {"model_max_length": [16]}, config | {"model_max_length": 2**62}]
+    also = [("tokenizer/tokenizer_config.json", ("bytes", json.dumps(one).encode(), None)) for one in odd]
+    weights = "transformer/diffusion_pytorch_model.safetensors"
+    also.append((weights, ("tensor", "transformer_blocks.0.attn1.to_q.weight", "missing")))
+    each_case(examples, faults(tiny_prior), check, also)

@@ -255,3 +255,18 @@ def test_the_digest_follows_what_is_loaded_and_nothing_else(whole, folder):
     content[-1] ^= 1
     path.write_bytes(content)
     assert prior_digest(folder) not in (before, changed)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("model_max_length", [16], "has model_max_length .*; it must be a whole number up to 16"),
+        ("model_max_length", 2**62, "has model_max_length .*; it must be a whole number up to 16"),
+        ("pad_token", "<|unheard|>", "they do not belong together"),
+    ],
+)
+def test_a_tokenizer_that_does_not_fit_the_text_encoder_is_refused(folder, key, value, message):
+    path = folder / "tokenizer" / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(InputError, match=message):
+        load_prior(folder)
