@@ -1,12 +1,18 @@
 """`g2d2 compare`: hold scored results against a baseline, and exit with 1 where they became worse."""
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.gate import DEFAULT_TOLERANCES, compare, default_tolerances, parse_tolerances
 from eval.scores import ScoreTable
 from pipelines.images import write_bytes
 from pipelines.layout import SweepFolder
+
+if TYPE_CHECKING:
+    from eval.distribution import CellDistance
 
 EXAMPLE = "g2d2 compare tonight.parquet accepted.parquet --tolerance psnr=0.1 lpips_vgg=2% --junit gate.xml"
 _DEFAULTS = " ".join(f"{metric}={tolerance}".replace("%", "%%") for metric, tolerance in DEFAULT_TOLERANCES.items())
@@ -41,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         tolerances = default_tolerances(baseline.metrics, args.confidence)
     result = compare(candidate, baseline, tolerances)
+    result = replace(result, notes=(*result.notes, *_distances_of_both(args, baseline)))
     for path, text in ((args.junit, result.to_junit), (args.markdown, result.to_markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,11 +58,40 @@ def run(args: argparse.Namespace) -> int:
 
 def read_scores(url: str) -> ScoreTable:
     """All scored metrics of a sweep's present plan, or a table that was written by itself."""
-    folder = SweepFolder(url)
-    if url.endswith(".parquet") or not folder.store.exists("sweep.json"):
+    folder = _sweep(url)
+    if folder is None:
         return ScoreTable.read(url)
     from pipelines.committed import current_scores  # with all that plans need, which a table does not
     from pipelines.plan import read_plan
     from pipelines.scorings import known_scorings
 
     return ScoreTable(current_scores(folder, read_plan(folder), known_scorings(folder)), where=f"sweep {url}")
+
+
+def read_distances(url: str) -> "dict[str, dict[str, CellDistance]]":
+    """Distances of a sweep's present plan by cell and name; none where it has none, and of a table by itself."""
+    folder = _sweep(url)
+    if folder is None:
+        return {}
+    summary = folder.read_summary()
+    name = folder.distances_name(summary["plan"], summary["scoring"])
+    if not folder.store.exists(name):
+        return {}
+    from pipelines.features import distances_by_cell  # with the networks' libraries, which only distances need
+
+    return distances_by_cell(folder.store.read_table(name))
+
+
+def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable) -> Iterator[str]:
+    """A line for each distance of a cell that both sides have scored."""
+    before, now = read_distances(args.baseline), read_distances(args.candidate)
+    for cell in baseline.cells():
+        for name in dict.fromkeys([*before.get(cell, ()), *now.get(cell, ())]):
+            values = (str(side.get(cell, {}).get(name, "-")) for side in (before, now))
+            yield f"{name} of {baseline.cell_label(cell)}: {' -> '.join(values)}, not judged: it has no interval"
+
+
+def _sweep(url: str) -> SweepFolder | None:
+    """The sweep at an address; None where that is a table by itself, or nothing."""
+    folder = SweepFolder(url)
+    return None if url.endswith(".parquet") or not folder.store.exists("sweep.json") else folder

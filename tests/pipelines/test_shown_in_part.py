@@ -47,6 +47,10 @@ def test_a_distance_over_fewer_images_is_marked_in_the_report_and_withheld_from_
     assert "fd_vgg16 is not logged: it is over 2 of 3 images" in note
     assert [metrics["fd_vgg16"] for metrics, _ in others] == [12.5] * 3
     assert not any("fid" in metrics for metrics, _ in logged(sweep.url))
+    assert run("compare", sweep.url, sweep.url) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "fd_vgg16 of" in line]
+    assert len(lines) == 4
+    assert sum("12.500 (over 2 of 3 images) -> 12.500 (over 2 of 3 images), not judged" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize("failed", [set(), {1}])
