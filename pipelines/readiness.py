@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from eval.distribution import absent_network, distribution_network
 from eval.metrics import check_metric
 from g2d2.priors.limits import PriorLimits, read_limits
@@ -19,7 +21,8 @@ from operators.sizes import size_words
 from pipelines.cells import Cell
 from pipelines.manifest import Manifest, build_row_operator
 from pipelines.manifest.reading import Place
-from pipelines.spec import Selection, SweepSpec
+from pipelines.selection import selected
+from pipelines.spec import SweepSpec
 
 _COLUMNS = ("id", "task", "operator", "operator_params", "image_shape", "y_shape", "prompt")
 """All of a row that decides whether it can be solved, its pixels apart."""
@@ -74,7 +77,7 @@ def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
     warnings = check_scoring(spec, limits.image_shape)
     manifest, tasks = Manifest.open(spec.manifest), {cell.task for cell in cells}
     prompted = {cell.task for cell in cells if cell.settings["guidance"] != 0}
-    kinds = _selected(_rows(manifest, limits, prompted), spec.select, tasks)
+    kinds = _counted_kinds(_rows(selected(manifest.index(_COLUMNS), spec.select, tasks), limits, prompted))
     problems = _problems(kinds, limits)
     solvable: dict[str, Place] = {}
     for task in dict.fromkeys(kind.task for kind in kinds):
@@ -105,7 +108,7 @@ def check_scoring(spec: SweepSpec, image_shape: Sequence[int] | None = None) -> 
 
 def misfits(manifest: Manifest, limits: PriorLimits) -> Iterator[str]:
     """A line for every row whose images or prompt the prior cannot take, a prompt also where guidance 0 ignores it."""
-    for row, kind in _rows(manifest, limits, set(manifest.tasks)):
+    for row, kind in _rows(manifest.index(_COLUMNS), limits, set(manifest.tasks)):
         problem = _size_problem(kind, limits) or _prompt_problem(kind, limits)
         if problem is not None:
             yield f"{row['id']}: {problem.reason}."
@@ -120,9 +123,11 @@ def _check_steps(cells: Sequence[Cell], limits: PriorLimits) -> None:
         )
 
 
-def _rows(manifest: Manifest, limits: PriorLimits, prompted: set[str]) -> Iterator[tuple[dict[str, Any], Kind]]:
-    """Every row with its kind, read by columns; only the prompts of the tasks named count."""
-    for batch in manifest.index(_COLUMNS):
+def _rows(
+    batches: Iterable[pa.RecordBatch], limits: PriorLimits, prompted: set[str]
+) -> Iterator[tuple[dict[str, Any], Kind]]:
+    """Every row with its kind; only the prompts of the tasks named count."""
+    for batch in batches:
         rows = batch.to_pylist()
         too_long = limits.too_long({row["prompt"] for row in rows if row["task"] in prompted})
         for row in rows:
@@ -131,17 +136,11 @@ def _rows(manifest: Manifest, limits: PriorLimits, prompted: set[str]) -> Iterat
             yield row, Kind(row["task"], row["operator"], row["operator_params"], *shapes, tokens)
 
 
-def _selected(rows: Iterable[tuple[dict[str, Any], Kind]], select: Selection, tasks: set[str]) -> dict[Kind, Rows]:
-    """The rows that take part, by kind."""
-    seen, kinds = dict.fromkeys(tasks, 0), dict[Kind, Rows]()
-    last = None if select.limit is None else select.skip + select.limit
+def _counted_kinds(rows: Iterable[tuple[dict[str, Any], Kind]]) -> dict[Kind, Rows]:
+    """How many rows each kind has, and the first of them."""
+    kinds: dict[Kind, Rows] = {}
     for row, kind in rows:
-        if kind.task not in seen:
-            continue
-        number = seen[kind.task]
-        seen[kind.task] += 1
-        if select.skip <= number and (last is None or number < last):
-            kinds.setdefault(kind, Rows(row["id"], (row["shard"], row["row"]))).count += 1
+        kinds.setdefault(kind, Rows(row["id"], (row["shard"], row["row"]))).count += 1
     return kinds
 
 

@@ -1,13 +1,14 @@
 """The measurements of a manifest that take part in a sweep."""
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from operators import InputError
 from pipelines.manifest import Manifest
-from pipelines.spec import SweepSpec
+from pipelines.spec import Selection, SweepSpec
 
 _COLUMNS = ("id", "digest", "seed", "task")
 
@@ -22,22 +23,25 @@ def select_places(spec: SweepSpec, manifest: Manifest) -> pa.Table:
         raise InputError(
             f"select.tasks: {', '.join(unknown)} is not in the manifest, which has {', '.join(manifest.tasks)}."
         )
-    taken = dict.fromkeys(spec.select.tasks or manifest.tasks, 0)
-    skip, limit = spec.select.skip, spec.select.limit or math.inf
-    batches: list[pa.RecordBatch] = []
-    for batch in manifest.index():
-        chosen = np.zeros(batch.num_rows, dtype=bool)
-        tasks = np.array(batch["task"].to_pylist(), dtype=object)
-        for task in taken.keys() & set(tasks):
-            rows = np.flatnonzero(tasks == task)
-            numbers = taken[task] + np.arange(len(rows))
-            chosen[rows] = (skip <= numbers) & (numbers < skip + limit)
-            taken[task] += len(rows)
-        if chosen.any():
-            batches.append(_places(batch.filter(pa.array(chosen))))
+    batches = [_places(rows) for rows in selected(manifest.index(), spec.select, spec.select.tasks or manifest.tasks)]
     if not batches:
         raise InputError(f"manifest {spec.manifest}: it has no measurements for this selection.")
     return pa.Table.from_batches(batches).combine_chunks()
+
+
+def selected(batches: Iterable[pa.RecordBatch], select: Selection, tasks: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of a manifest's index that take part: of every task, after `skip` of them, `limit`."""
+    taken, limit = dict.fromkeys(tasks, 0), select.limit or math.inf
+    for batch in batches:
+        chosen = np.zeros(batch.num_rows, dtype=bool)
+        names = np.array(batch["task"].to_pylist(), dtype=object)
+        for task in taken.keys() & set(names):
+            rows = np.flatnonzero(names == task)
+            numbers = taken[task] + np.arange(len(rows))
+            chosen[rows] = (select.skip <= numbers) & (numbers < select.skip + limit)
+            taken[task] += len(rows)
+        if chosen.any():
+            yield batch.filter(pa.array(chosen))
 
 
 def _places(rows: pa.RecordBatch) -> pa.RecordBatch:
