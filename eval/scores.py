@@ -26,6 +26,9 @@ from operators.validation import did_you_mean, shorten
 
 SCHEMA_VERSION = 1
 METADATA_KEY = b"g2d2"
+UNRECORDED_SCORING = 1
+"""The version of scoring that did not write itself down."""
+_SCORING = "scoring"
 KNOWN_METRICS = (
     "psnr",
     "psnr_8bit",
@@ -71,11 +74,14 @@ Parameter = str | int | float | bool | None
 
 
 def score_schema(
-    metrics: Sequence[str], parameters: Mapping[str, pa.DataType], beside: Mapping[str, pa.DataType] | None = None
+    metrics: Sequence[str],
+    parameters: Mapping[str, pa.DataType],
+    beside: Mapping[str, pa.DataType] | None = None,
+    scoring: int = UNRECORDED_SCORING,
 ) -> pa.Schema:
     """The schema a scorer writes; `error` is null where the item was solved, and a failed item's metrics are NaN.
 
-    `beside` are columns that are neither, such as those of `PROVENANCE`.
+    `beside` are columns that are neither, such as those of `PROVENANCE`; `scoring` is the version of the scorer.
     """
     names = [*_FIXED, *parameters, *metrics, *(beside or {})]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -83,7 +89,7 @@ def score_schema(
         raise InputError(f"score columns: {', '.join(twice)} is named twice: each column needs a name of its own.")
     fields = [*_FIXED.items(), *parameters.items(), *((name, pa.float64()) for name in metrics)]
     fields += (beside or {}).items()
-    return pa.schema(fields, metadata=_metadata(metrics, parameters))
+    return pa.schema(fields, metadata=_metadata(metrics, parameters, scoring))
 
 
 def with_metrics(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
@@ -95,12 +101,18 @@ def with_metrics(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.
     named = [*(name for name in metrics if name not in costs), *columns, *costs]
     for name, column in columns.items():
         table = table.append_column(name, column)
-    return table.replace_schema_metadata(_metadata(named, parameters))
+    return table.replace_schema_metadata(_metadata(named, parameters, scoring_version(table)))
 
 
-def _metadata(metrics: Sequence[str], parameters: Iterable[str]) -> dict[bytes, bytes]:
+def scoring_version(table: pa.Table) -> int | None:
+    """Of the scorer that wrote a table; None where its metadata was lost."""
+    stored = (table.schema.metadata or {}).get(METADATA_KEY)
+    return None if stored is None else json.loads(stored).get(_SCORING, UNRECORDED_SCORING)
+
+
+def _metadata(metrics: Sequence[str], parameters: Iterable[str], scoring: int | None) -> dict[bytes, bytes]:
     facts = {"version": SCHEMA_VERSION, "metrics": list(metrics), "parameters": list(parameters)}
-    return {METADATA_KEY: json.dumps(facts).encode()}
+    return {METADATA_KEY: json.dumps(facts if scoring is None else facts | {_SCORING: scoring}).encode()}
 
 
 @dataclass(frozen=True)
@@ -172,7 +184,9 @@ class ScoreTable:
                 raise InputError(f"metrics: {self.where} has no {name!r}{near}; it has {others}.")
         table = self.table.drop_columns([name for name in known if name not in metrics])
         kept = [*metrics, *(name for name in self.metrics if name not in known)]
-        return ScoreTable(table.replace_schema_metadata(_metadata(kept, self.parameters)), where=self.where)
+        return ScoreTable(
+            table.replace_schema_metadata(_metadata(kept, self.parameters, scoring_version(table))), where=self.where
+        )
 
     def cells(self) -> list[str]:
         """Cell ids in the order of their parameters, whatever the order of the rows."""

@@ -5,7 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from operators.plurals import counted
 from pipelines.layout import SweepFolder
 from pipelines.plan import Plan
 from pipelines.scorings import Scoring
+from pipelines.storage import readable
 from pipelines.work_items import Shard
 
 DISTANCES = pa.schema(
@@ -41,6 +42,10 @@ DISTANCES = pa.schema(
     ]
 )
 """One distance of one cell, over how many of its images, or why there is none."""
+_SINCE_COUNTED = "expected"
+"""The one column that tables of earlier versions lack."""
+_KEYS = {"cell": pa.string(), "item": pa.string(), "measurement": pa.string(), "seed": pa.int64()}
+"""Columns of a features file that say what a row is of."""
 _BATCH = 32
 _TRUTH = "truth"
 """Stands where a reconstruction has its cell; no cell's id is a word."""
@@ -50,13 +55,13 @@ def write_features(
     folder: SweepFolder,
     scoring: str,
     shard: str,
-    distribution: Sequence[str],
+    networks: Sequence[str],
     rows: Sequence[dict[str, Any]],
     truth: Sequence[Tensor],
     images: Sequence[Tensor],
 ) -> None:
-    """Store what the distances need of a shard; a network that is not available here leaves that to another try."""
-    for network in networks(distribution):
+    """Store what these networks make of a shard; one that is not available here leaves that to another try."""
+    for network in networks:
         extractor = load_extractor(network)
         if isinstance(extractor, Unavailable):
             continue
@@ -65,10 +70,10 @@ def write_features(
         pictures = [*images, *(truth[index] for index in first.values())]
         table = pa.table(
             {
-                "cell": pa.array([row["cell"] for row in rows] + [_TRUTH] * len(first), pa.string()),
-                "item": pa.array([row["item"] for row in rows] + [None] * len(first), pa.string()),
-                "measurement": pa.array([row["measurement"] for row in rows] + list(first), pa.string()),
-                "seed": pa.array([row["seed"] for row in rows] + [0] * len(first), pa.int64()),
+                "cell": pa.array([row["cell"] for row in rows] + [_TRUTH] * len(first), _KEYS["cell"]),
+                "item": pa.array([row["item"] for row in rows] + [None] * len(first), _KEYS["item"]),
+                "measurement": pa.array([row["measurement"] for row in rows] + list(first), _KEYS["measurement"]),
+                "seed": pa.array([row["seed"] for row in rows] + [0] * len(first), _KEYS["seed"]),
                 "features": pa.FixedSizeListArray.from_arrays(
                     extract_features(extractor, pictures, _BATCH).ravel(), extractor.dim
                 ),
@@ -77,20 +82,20 @@ def write_features(
         folder.store.write_table(folder.features_name(scoring, network, shard), table)
 
 
-def networks(distribution: Sequence[str]) -> list[str]:
+def networks_of(distribution: Sequence[str]) -> list[str]:
     """The networks that these distances read."""
     return sorted({distribution_network(name) for name in distribution})
 
 
-def available(distribution: Sequence[str]) -> bool:
-    """Whether any of their networks can be had in this process."""
-    return any(not isinstance(load_extractor(network), Unavailable) for network in networks(distribution))
-
-
-def without_features(folder: SweepFolder, plan: Plan, scoring: Scoring) -> list[Shard]:
-    """Shards whose features are not all stored: a worker without a network's weights has skipped them."""
-    stored = [folder.feature_shards(scoring.id, network) for network in networks(scoring.distribution)]
-    return [shard for shard in plan.shards if any(shard.name not in names for names in stored)]
+def without_features(folder: SweepFolder, plan: Plan, scoring: Scoring) -> dict[str, list[Shard]]:
+    """By network that can be had here, the solved shards that a worker without its weights has skipped."""
+    lacking, solved = {}, folder.solved_shards() if scoring.distribution else set()
+    for network in networks_of(scoring.distribution):
+        names = solved - folder.feature_shards(scoring.id, network)
+        shards = [shard for shard in plan.shards if shard.name in names]
+        if shards and not isinstance(load_extractor(network), Unavailable):  # loaded only where it has work
+            lacking[network] = shards
+    return lacking
 
 
 def cell_distances(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table | None:
@@ -119,6 +124,23 @@ def cell_distances(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring])
     return pa.Table.from_pylist(rows, schema=DISTANCES)
 
 
+def read_distances(folder: SweepFolder, plan: str, scoring: str) -> pa.Table | None:
+    """The distances that a sweep collected; None where it has none."""
+    name = folder.distances_name(plan, scoring)
+    if not folder.store.exists(name):
+        return None
+    table = folder.store.read_table(name)
+    with readable(folder.store.url(name)):
+        missing = [one for one in DISTANCES.names if one not in (*table.column_names, _SINCE_COUNTED)]
+        if missing:
+            raise ValueError(f"it has no column {missing[0]}")
+        schema = pa.schema([field for field in DISTANCES if field.name in table.column_names])
+        table = table.select(schema.names).cast(schema)
+        if table["cell"].null_count or table["metric"].null_count:
+            raise ValueError("its rows do not say which cell and metric they are of")
+    return table
+
+
 def distances_by_cell(table: pa.Table | None) -> dict[str, dict[str, CellDistance]]:
     """The same by cell and name; of a table that does not say how many images a cell has, all count as there."""
     cells: dict[str, dict[str, CellDistance]] = {}
@@ -139,42 +161,67 @@ def distance_notes(by_cell: Mapping[str, Mapping[str, CellDistance]]) -> list[st
     return [f"{name} of {counted(count, 'cell')}: {reason.rstrip('.')}" for (name, reason), count in problems.items()]
 
 
+class _Row(NamedTuple):
+    """A reconstruction, and the places of its features and of its truth's."""
+
+    measurement: str
+    seed: int
+    place: int
+    truth: int
+
+
 class _Stored:
     """Features of all shards in one file on disk, so that a large sweep's do not have to fit in memory."""
 
     def __init__(self, folder: SweepFolder, plan: Plan, scoring: str, network: str, items: pa.Array, place: Path):
-        self.network, self.rows, self.truth = network, {cell.id: [] for cell in plan.cells}, {}  # type: ignore[var-annotated]
-        self.dim, count, path = 0, 0, place / "features.f32"
+        self.network, self.dim = network, 0
+        self.rows: dict[str, list[_Row]] = {cell.id: [] for cell in plan.cells}
+        count, path = 0, place / "features.f32"
         with path.open("wb") as file:
             for shard in plan.shards:
                 name = folder.features_name(scoring, network, shard.name)
                 if not folder.store.exists(name):
                     continue
-                table = folder.store.read_table(name)
-                # an earlier plan may have put more into this shard than the present one takes from it
-                table = table.filter(pc.or_(pc.equal(table["cell"], _TRUTH), pc.is_in(table["item"], value_set=items)))
-                features = _matrix(table["features"])
-                self.dim = features.shape[1]
+                table = folder.store.read_table(name, columns=[*_KEYS, "features"])
+                with readable(folder.store.url(name)):
+                    features = self._index(table, items, count)
                 file.write(features.tobytes())
-                self._index(table, count)
-                count += len(table)
+                count += len(features)
         self.features = np.memmap(path, np.float32, "r", shape=(count, self.dim)) if count else np.zeros((0, 1))
 
-    def _index(self, table: pa.Table, offset: int) -> None:
-        columns = (table[name].to_pylist() for name in ("cell", "measurement", "seed"))
-        for row, (cell, measurement, seed) in enumerate(zip(*columns, strict=True), start=offset):
+    def _index(self, table: pa.Table, items: pa.Array, offset: int) -> NDArray[np.float32]:
+        """The features of the rows that the plan takes; each reconstruction is noted with the truth beside it.
+
+        Another shard may hold another truth of the same name, from before its picture was corrected.
+        """
+        features = _matrix(table["features"])
+        if self.dim not in (0, features.shape[1]):
+            raise ValueError("its features are not as long as those of other shards")
+        self.dim = features.shape[1]
+        table = pa.table([table[name].cast(kind) for name, kind in _KEYS.items()], names=[*_KEYS])
+        if any(table[name].null_count for name in ("cell", "measurement", "seed")):
+            raise ValueError("its rows do not say what they are of")
+        # an earlier plan may have put more into this shard than the present one takes from it
+        taken = pc.or_(pc.equal(table["cell"], _TRUTH), pc.is_in(table["item"], value_set=items))
+        rows = list(enumerate(table.filter(taken).to_pylist(), start=offset))
+        truth = {row["measurement"]: place for place, row in rows if row["cell"] == _TRUTH}
+        for place, row in rows:
+            cell, measurement = row["cell"], row["measurement"]
             if cell == _TRUTH:
-                self.truth[measurement] = row
-            else:
-                self.rows[cell].append((measurement, seed, row))
+                continue
+            if cell not in self.rows or measurement not in truth:
+                raise ValueError(f"it lacks the truth of {measurement}" if cell in self.rows else "it has other cells")
+            self.rows[cell].append(_Row(measurement, row["seed"], place, truth[measurement]))
+        kept: NDArray[np.float32] = features[taken.to_numpy()]
+        return kept
 
     def distance(self, name: str, cell: str) -> DistributionResult:
         """Rows in the order of measurements and seeds, whoever solved them and when: subsets are drawn by place."""
         rows = sorted(self.rows[cell])
         if not rows:
             return DistributionResult(name=name, unavailable=self._absence())
-        images = self.features[[row for _, _, row in rows]]
-        truths = self.features[[self.truth[measurement] for measurement in dict.fromkeys(row[0] for row in rows)]]
+        images = self.features[[row.place for row in rows]]
+        truths = self.features[[*{row.measurement: row.truth for row in rows}.values()]]
         return build_distribution(name).distance(np.asarray(truths), np.asarray(images))
 
     def _absence(self) -> str:
@@ -184,4 +231,6 @@ class _Stored:
 
 def _matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
     array = column.combine_chunks()
+    if not pa.types.is_fixed_size_list(array.type) or array.type.value_type != pa.float32():
+        raise ValueError(f"its features are {array.type}")
     return array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), array.type.list_size)  # type: ignore[no-any-return]

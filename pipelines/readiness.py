@@ -74,7 +74,7 @@ def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
     load_solver(spec.solver.method)
     limits = read_limits(locate_prior(spec.prior))
     _check_steps(cells, limits)
-    warnings = check_scoring(spec, limits.image_shape)
+    warnings = check_scoring(spec.metrics, spec.distribution, limits.image_shape)
     manifest, tasks = Manifest.open(spec.manifest), {cell.task for cell in cells}
     prompted = {cell.task for cell in cells if cell.settings["guidance"] != 0}
     kinds = _counted_kinds(_rows(selected(manifest.index(_COLUMNS), spec.select, tasks), limits, prompted))
@@ -95,14 +95,16 @@ def check_work(spec: SweepSpec, cells: Sequence[Cell], solving: bool, scoring: b
     """The same for what a sweep has left to do; a sweep that is complete needs neither weights nor prior."""
     if solving:
         return check_solving(spec, cells).warnings
-    return check_scoring(spec) if scoring else []
+    return check_scoring(spec.metrics, spec.distribution) if scoring else []
 
 
-def check_scoring(spec: SweepSpec, image_shape: Sequence[int] | None = None) -> list[str]:
+def check_scoring(
+    metrics: Iterable[str], distribution: Iterable[str], image_shape: Sequence[int] | None = None
+) -> list[str]:
     """Refuse metrics that cannot be measured here; a distance without its network is only warned of."""
-    for name in spec.metrics:
+    for name in metrics:
         check_metric(name, image_shape)
-    reasons = {name: absent_network(distribution_network(name)) for name in spec.distribution}
+    reasons = {name: absent_network(distribution_network(name)) for name in distribution}
     return [f"distribution: {name} will have no value: {reason}" for name, reason in reasons.items() if reason]
 
 

@@ -14,7 +14,7 @@ from eval.metrics import Metric, Scored, build_metric, score
 from eval.scores import PROVENANCE, ROW_COSTS, score_schema
 from g2d2.settings import G2D2Settings
 from operators import InputError, Operator, stack_operators
-from pipelines.features import available, write_features
+from pipelines.features import networks_of, write_features
 from pipelines.images import decode_stored
 from pipelines.layout import SweepFolder
 from pipelines.manifest import (
@@ -26,7 +26,7 @@ from pipelines.manifest import (
     measurement,
     read_row,
 )
-from pipelines.scorings import Scoring
+from pipelines.scorings import SCORING_VERSION, Scoring
 
 COSTS = ("seconds", "peak_bytes")
 """Measured while solving; they stand beside the metrics."""
@@ -39,8 +39,8 @@ class ShardScorer:
     output: str
     manifest_url: str
     scoring: Scoring
-    only_features: bool = False
-    """Store the features that a shard lacks, whose metrics are committed."""
+    only_network: str | None = None
+    """Store this network's features alone, of shards whose scores are committed."""
 
     @cached_property
     def folder(self) -> SweepFolder:
@@ -52,20 +52,19 @@ class ShardScorer:
 
     def __call__(self, shard: str) -> dict[str, Any]:
         """Score a solved shard and commit its scores; what an item was solved with stands beside them."""
-        metrics, distribution = self.scoring.metrics, self.scoring.distribution
-        if self.only_features and not available(distribution):
-            return {"shard": shard, "rows": 0, "failed": 0}
+        metrics, features_alone = self.scoring.metrics, self.only_network is not None
+        networks = networks_of(self.scoring.distribution) if self.only_network is None else [self.only_network]
         records = [_record(row) for row in self.folder.read_solved(shard).to_pylist()]
         rows = self._scorable(records)
         scored = _scored(rows) if rows else None
-        if scored is not None and not self.only_features:
+        if scored is not None and not features_alone:
             for name, values in score([loaded_metric(name) for name in metrics], scored).items():
                 for row, value in zip(rows, values.tolist(), strict=True):
                     row.record[name] = value
         pictures = ([], []) if scored is None else (list(scored.truth), list(scored.images))
-        write_features(self.folder, self.scoring.id, shard, distribution, [row.record for row in rows], *pictures)
-        if not self.only_features:
-            schema = score_schema(parameters=_PARAMETERS, metrics=[*metrics, *COSTS], beside=_BESIDE)
+        write_features(self.folder, self.scoring.id, shard, networks, [row.record for row in rows], *pictures)
+        if not features_alone:
+            schema = score_schema([*metrics, *COSTS], _PARAMETERS, _BESIDE, scoring=SCORING_VERSION)
             lines = [{name: record.get(name, math.nan) for name in schema.names} for record in records]
             name = self.folder.scores_name(self.scoring.id, shard)
             self.folder.store.write_table(name, pa.Table.from_pylist(lines, schema=schema))

@@ -101,7 +101,10 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     own = Scoring.of(old.metrics, old.distribution)  # under another id where an earlier version made it
     chosen = chosen_scorings([own, *added], spec.metrics, spec.distribution)
     left = [solved - (set() if again else folder.scored_shards(scoring.id)) for scoring in chosen]
-    for warning in check_scoring(spec) if any(left) else ():
+    # a scoring is computed whole, whichever of its names was asked for
+    due = [scoring for scoring, unscored in zip(chosen, left, strict=True) if unscored]
+    names = ([name for one in due for name in one.metrics], [name for one in due for name in one.distribution])
+    for warning in check_scoring(*names):
         tell(f"warning: {warning}")
     own = own if own in chosen else old
     folder.write_summary(summary | {"scoring": own.id} | added_record([*added, *chosen], own))
@@ -143,9 +146,8 @@ def _forget_collected(folder: SweepFolder, plan: Plan, own: Scoring) -> None:
 
 def _complete_features(folder: SweepFolder, plan: Plan, scorer: ShardScorer) -> None:
     """Features that a worker had to skip, now that one may have the weights."""
-    solved = folder.solved_shards()
-    lacking = [shard for shard in without_features(folder, plan, scorer.scoring) if shard.name in solved]
-    _score(replace(scorer, only_features=True), lacking)
+    for network, shards in without_features(folder, plan, scorer.scoring).items():
+        _score(replace(scorer, only_network=network), shards)
 
 
 def _score(scorer: ShardScorer, shards: list[Shard]) -> None:

@@ -39,7 +39,9 @@ class CellDistance:
         """Why it is not what it should be."""
         if self.whole:
             return None
-        return self.unavailable if self.value is None else f"it is over {self.images} of {self.expected} images"
+        if self.value is None:
+            return self.unavailable or "it is not finite"
+        return f"it is over {self.images} of {self.expected} images"
 
 
 class DistributionResult(BaseModel):

@@ -1,8 +1,8 @@
-"""What two results were solved on, where it differs: no id holds it, and yet it can change the last bits."""
+"""What two results were solved on and scored by, where it differs: no cell's id holds it."""
 
 import pyarrow.compute as pc
 
-from eval.scores import PROVENANCE, ScoreTable
+from eval.scores import PROVENANCE, ScoreTable, scoring_version
 
 _WORDS = {"batch_rows": "batch"}
 _LISTED = 3
@@ -21,9 +21,16 @@ def solved_on(scores: ScoreTable) -> dict[str, str]:
 
 
 def circumstances(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
-    """One note of what differs, such as `batch 8 -> 16, torch 2.12.0 -> 2.13.0`; none where nothing recorded does."""
+    """Notes of what differs, such as `batch 8 -> 16, torch 2.12.0 -> 2.13.0`; none where nothing recorded does."""
     before, now = solved_on(baseline), solved_on(candidate)
     changes = [
         f"{name} {before[name]} -> {now[name]}" for name in before if now.get(name, before[name]) != before[name]
     ]
-    return [f"solved under other circumstances, which can change last bits: {', '.join(changes)}"] if changes else []
+    notes = [f"solved under other circumstances, which can change last bits: {', '.join(changes)}"] if changes else []
+    versions = [scoring_version(scores.table) for scores in (baseline, candidate)]
+    if None not in versions and versions[0] != versions[1]:
+        notes.append(
+            f"scored differently, which can change values: scoring version {versions[0]} -> {versions[1]}; "
+            "`g2d2 score OUTPUT` scores an old sweep anew"
+        )
+    return notes

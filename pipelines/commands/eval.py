@@ -30,6 +30,7 @@ from pipelines.colours import Background
 from pipelines.images import decode_image, write_bytes
 from pipelines.options import add_background_option, parse_changes
 from pipelines.progress import progress
+from pipelines.scorings import SCORING_VERSION
 
 EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
 
@@ -233,7 +234,7 @@ def _write(rows: Sequence[Row], metrics: Sequence[str], cell: str, path: Path) -
         for row in rows
     ]
     buffer = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(records, schema=score_schema(metrics, {})), buffer)
+    pq.write_table(pa.Table.from_pylist(records, schema=score_schema(metrics, {}, scoring=SCORING_VERSION)), buffer)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(buffer.getvalue().to_pybytes(), path)
 

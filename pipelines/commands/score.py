@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--metrics", nargs="+", metavar="NAME", help=f"besides what is scored already: {', '.join(metric_names())}"
     )
     parser.add_argument(
-        "--distribution", nargs="*", metavar="NAME",
+        "--distribution", nargs="+", metavar="NAME",
         help=f"distances over all images of a cell: {', '.join(distribution_names())}",
     )  # fmt: skip
     parser.add_argument("--again", action="store_true", help="also what is scored already")

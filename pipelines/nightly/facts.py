@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.nightly.records import Reading
+from pipelines.scorings import SCORING_VERSION
 from pipelines.spec import SweepSpec
 
 _SHOWN = 12
@@ -16,6 +17,7 @@ def night_facts(spec: SweepSpec, summary: Mapping[str, Any], readings: list[Read
     facts = {
         "version": summary["version"],
         "solver version": summary["solver_version"],
+        "scoring version": SCORING_VERSION,
         "commit": _commit(),
         "method": spec.solver.method,
         "precision": " ".join([spec.resources.dtype, *spec.resources.variants]),

@@ -17,7 +17,7 @@ from eval.statistics import Interval
 from operators.validation import validate
 from pipelines.cells import Cell, varied
 from pipelines.committed import current_scores, unscored_notes
-from pipelines.features import distance_notes, distances_by_cell
+from pipelines.features import distance_notes, distances_by_cell, read_distances
 from pipelines.identity import fingerprint
 from pipelines.layout import SweepFolder, read_record
 from pipelines.plan import read_plan
@@ -101,8 +101,7 @@ class Record:
     @cached_property
     def all_distances(self) -> dict[str, dict[str, CellDistance]]:
         """The same, whatever is shown."""
-        name = self.folder.distances_name(self.summary["plan"], self.scoring)
-        return distances_by_cell(self.folder.store.read_table(name) if self.folder.store.exists(name) else None)
+        return distances_by_cell(read_distances(self.folder, self.summary["plan"], self.scoring))
 
     @cached_property
     def seconds(self) -> dict[str, CellSeconds]:

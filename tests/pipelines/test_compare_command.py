@@ -17,7 +17,7 @@ from pipelines import cli
 LEVEL = np.random.default_rng(0).normal(23, 3, 64)
 
 
-def write(path, shift=0.0, metric="psnr", seed=0, **solved_on):
+def write(path, shift=0.0, metric="psnr", seed=0, scoring=1, **solved_on):
     noise = np.random.default_rng(seed).normal(0, 0.2, 64)
     rows = [
         {"item": str(i), "measurement": f"m{i}", "measurement_digest": f"d{i}", "cell": "c", "seed": 0, metric: value}
@@ -25,9 +25,8 @@ def write(path, shift=0.0, metric="psnr", seed=0, **solved_on):
         | solved_on
         for i, value in enumerate((LEVEL + noise + shift).tolist())
     ]
-    pq.write_table(
-        pa.Table.from_pylist(rows, schema=score_schema([metric], {"process": pa.string()}, PROVENANCE)), path
-    )
+    schema = score_schema([metric], {"process": pa.string()}, PROVENANCE, scoring)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
     return path
 
 
@@ -111,4 +110,13 @@ def test_what_both_were_solved_on_is_shown_where_it_differs(accepted, tmp_path, 
     (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
     assert note.endswith("device cpu -> NVIDIA A100, batch 8 -> 16, torch 2.12.0 -> 2.13.0")
     assert run(now, now) == run(now, accepted) == 0  # what was never recorded is not called different
+    assert "note:" not in capsys.readouterr().out
+
+
+def test_another_version_of_scoring_is_shown(accepted, tmp_path, capsys):
+    now = write(tmp_path / "now.parquet", scoring=2)
+    assert run(now, accepted) == 0
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
+    assert "scoring version 1 -> 2" in note
+    assert run(now, now) == 0
     assert "note:" not in capsys.readouterr().out

@@ -1,13 +1,16 @@
 """Distances of a sweep's cells: those of all images at once, whatever the shards, and a reason where there are none."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import torch
 
 from eval.distribution import build_distribution
+from operators import InputError
 from pipelines import features
 from pipelines.features import cell_distances, write_features
 from pipelines.layout import SweepFolder
@@ -58,7 +61,7 @@ def store(folder, pictures, sizes, order):
     for size in sizes:
         part = rows[first : first + size] + ([stray] if not first else [])
         picked = torch.stack([images[row["cell"]][row["index"]] for row in part])
-        write_features(folder, "s", f"shard{first}", NAMES, part, truth[[row["index"] for row in part]], picked)
+        write_features(folder, "s", f"shard{first}", ["vgg16"], part, truth[[row["index"] for row in part]], picked)
         shards.append(Shard(f"shard{first}", first, size))
         first += size
     planned = {"item": items, "cell": [row["cell"] for row in rows]}
@@ -114,4 +117,44 @@ def test_a_distance_over_a_part_of_its_cell_says_so(tmp_path, pictures):
     assert str(distance).endswith("(over 6 of 10 images)")
     notes = features.distance_notes(features.distances_by_cell(table))
     assert notes == [f"{name} of 2 cells: it is over 6 of 10 images" for name in NAMES]
-    assert [shard.name for shard in features.without_features(folder, plan, SCORINGS[0])] == ["shard12"]
+    solved = pa.table({"item": ["one"]})
+    for shard in plan.shards:
+        folder.store.write_table(folder.solved_name(shard.name), solved)
+    assert features.without_features(folder, plan, SCORINGS[0]) == {"vgg16": [plan.shards[1]]}
+
+
+@pytest.mark.usefixtures("extractor")
+def test_a_reconstruction_is_held_against_the_truth_of_its_own_shard(tmp_path, pictures):
+    """A picture was corrected under its old name, and a shard of before comes last."""
+    folder = SweepFolder(str(tmp_path))
+    plan = store(folder, pictures, [20], range(20))
+    before = cell_distances(folder, plan, SCORINGS)
+    rows = [{"cell": "aa", "item": f"old {index}", "measurement": f"m{index}", "seed": 0} for index in range(10)]
+    wrong = torch.ones(10, 3, 32, 32)
+    write_features(folder, "s", "old", ["vgg16"], rows, wrong, wrong)
+    plan.shards.append(Shard("old", 20, 10))
+    assert cell_distances(folder, plan, SCORINGS).equals(before)
+
+
+def _without(name):
+    return lambda table: table.drop_columns([name])
+
+
+DAMAGES = {
+    "it has no column seed": _without("seed"),
+    "it has no column features": _without("features"),
+    "it lacks the truth of m": lambda table: table.filter(pc.not_equal(table["cell"], "truth")),
+    "its features are double": lambda table: table.set_column(4, "features", pa.array([1.0] * len(table))),
+    "its rows do not say": lambda table: table.set_column(3, "seed", pa.nulls(len(table), pa.int64())),
+}
+
+
+@pytest.mark.usefixtures("extractor")
+@pytest.mark.parametrize("reason", DAMAGES)
+def test_damaged_features_are_named(reason, tmp_path, pictures):
+    folder = SweepFolder(str(tmp_path))
+    plan = store(folder, pictures, [20], range(20))
+    name = folder.features_name("s", "vgg16", "shard0")
+    folder.store.write_table(name, DAMAGES[reason](folder.store.read_table(name)))
+    with pytest.raises(InputError, match=f"{re.escape(folder.store.url(name))}: it is damaged \\({reason}"):
+        cell_distances(folder, plan, SCORINGS)

@@ -1,5 +1,7 @@
 """What is not over all images of a cell is nowhere shown as if it were: distances, and the measurement's own row."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -51,6 +53,29 @@ def test_a_distance_over_fewer_images_is_marked_in_the_report_and_withheld_from_
     lines = [line for line in capsys.readouterr().out.splitlines() if "fd_vgg16 of" in line]
     assert len(lines) == 4
     assert sum("12.500 (over 2 of 3 images) -> 12.500 (over 2 of 3 images), not judged" in line for line in lines) == 1
+
+
+def test_a_distance_that_is_not_finite_says_so(tmp_path):
+    sweep = FakeSweep(tmp_path, distribution=["fid"]).write()
+    folder = SweepFolder(sweep.url)
+    cells = [cell.id for cell in folder.cells(folder.read_summary()["plan"])]
+    row = {"metric": "fid", "value": math.nan, "count_images": 3, "expected": 3}
+    add_distances(folder, [row | {"cell": cell} for cell in cells])
+    assert all("fid is not logged: it is not finite." in note for _, note in logged(sweep.url))
+    assert Record.read(sweep.url).notes == ["fid of 4 cells: it is not finite"]
+
+
+@pytest.mark.parametrize("command", ["report", "track"])
+def test_a_damaged_table_of_distances_is_named(command, tmp_path, capsys):
+    sweep = FakeSweep(tmp_path, distribution=["fid"]).write()
+    folder = SweepFolder(sweep.url)
+    add_distances(folder, [])
+    (name,) = [name for name in folder.store.list("results/") if name.endswith("-distribution.parquet")]
+    folder.store.write_table(name, folder.store.read_table(name).drop_columns(["value"]))
+    assert run(command, sweep.url) == 2
+    error = capsys.readouterr().err
+    assert f"{folder.store.url(name)}: it is damaged (it has no column value)" in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize("failed", [set(), {1}])

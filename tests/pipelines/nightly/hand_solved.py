@@ -11,7 +11,7 @@ from PIL import Image
 from eval.scores import score_schema
 from pipelines.layout import SweepFolder
 from pipelines.plan import make_plan
-from pipelines.scorings import Scoring
+from pipelines.scorings import SCORING_VERSION, Scoring
 from pipelines.solving import SOLVED_SCHEMA
 from pipelines.sweep import _summary, collect, failed_shards
 
@@ -41,7 +41,7 @@ class HandSolved:
                 solved = pa.Table.from_pylist(kept, schema=SOLVED_SCHEMA)
                 folder.store.write_table(folder.solved_name(shard.name), solved)
                 parameters = {"task": pa.string(), "process": pa.string()}
-                schema = score_schema([*spec.metrics, "seconds", "peak_bytes"], parameters)
+                schema = score_schema([*spec.metrics, "seconds", "peak_bytes"], parameters, scoring=SCORING_VERSION)
                 scores = pa.Table.from_pylist(kept, schema=schema)
                 folder.store.write_table(folder.scores_name(scoring, shard.name), scores)
         return collect(folder, plan)
