@@ -74,12 +74,11 @@ def read_distances(url: str) -> "dict[str, dict[str, CellDistance]]":
     if folder is None:
         return {}
     summary = folder.read_summary()
-    name = folder.distances_name(summary["plan"], summary["scoring"])
-    if not folder.store.exists(name):
+    if not folder.store.exists(folder.distances_name(summary["plan"], summary["scoring"])):
         return {}
-    from pipelines.features import distances_by_cell  # with the networks' libraries, which only distances need
+    from pipelines import features  # with the networks' libraries, which only distances need
 
-    return distances_by_cell(folder.store.read_table(name))
+    return features.distances_by_cell(features.read_distances(folder, summary["plan"], summary["scoring"]))
 
 
 def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable) -> Iterator[str]:

@@ -65,14 +65,14 @@ def test_a_distance_that_is_not_finite_says_so(tmp_path):
     assert Record.read(sweep.url).notes == ["fid of 4 cells: it is not finite"]
 
 
-@pytest.mark.parametrize("command", ["report", "track"])
+@pytest.mark.parametrize("command", ["report", "track", "compare"])
 def test_a_damaged_table_of_distances_is_named(command, tmp_path, capsys):
     sweep = FakeSweep(tmp_path, distribution=["fid"]).write()
     folder = SweepFolder(sweep.url)
     add_distances(folder, [])
     (name,) = [name for name in folder.store.list("results/") if name.endswith("-distribution.parquet")]
     folder.store.write_table(name, folder.store.read_table(name).drop_columns(["value"]))
-    assert run(command, sweep.url) == 2
+    assert run(command, *[sweep.url] * (2 if command == "compare" else 1)) == 2
     error = capsys.readouterr().err
     assert f"{folder.store.url(name)}: it is damaged (it has no column value)" in error
     assert error.count("\n") == 1
