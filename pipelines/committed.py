@@ -98,13 +98,20 @@ def score_tables(
     return _planned_rows(folder, plan, places, names, lambda name: folder.store.read_table(name, columns))
 
 
+def solved_tables(
+    folder: SweepFolder, plan: Plan, shards: set[str], columns: list[str]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The same of these shards as they were solved."""
+    places = _places(plan, shards & folder.solved_shards())
+    names = {shard: folder.solved_name(shard) for shard in places}
+    return _planned_rows(folder, plan, places, names, lambda name: folder.store.read_columns(name, columns))
+
+
 def unscored_tables(
     folder: SweepFolder, plan: Plan, scoring: str, columns: list[str]
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The same of shards that are solved and not scored yet, as they were solved."""
-    places = _places(plan, folder.solved_shards() - folder.scored_shards(scoring))
-    names = {shard: folder.solved_name(shard) for shard in places}
-    return _planned_rows(folder, plan, places, names, lambda name: folder.store.read_columns(name, columns))
+    """The same of shards that are solved and not scored yet."""
+    return solved_tables(folder, plan, folder.solved_shards() - folder.scored_shards(scoring), columns)
 
 
 def _places(plan: Plan, shards: set[str]) -> dict[str, tuple[int, int]]:

@@ -18,6 +18,7 @@ from pipelines.committed import collect_scores, failed_shards, planned_items, un
 from pipelines.devices import connect, devices_now, place
 from pipelines.features import cell_distances, distance_notes, distances_by_cell, without_features
 from pipelines.layout import SweepFolder
+from pipelines.lost_rows import lost_rows
 from pipelines.patience import patience, tell
 from pipelines.plan import Plan, make_plan, read_plan
 from pipelines.progress import progress
@@ -54,6 +55,9 @@ class SweepResult:
 
     folder: SweepFolder
     plan: Plan
+    summary: dict[str, Any]
+    """As `sweep.json` has it, until another sweep begins in an output that they share."""
+
     counts: Counts
     scores: ScoreTable
     scores_url: str
@@ -80,14 +84,15 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     for warning in check_work(spec, plan.cells, bool(to_solve), bool(to_score)):
         tell(f"warning: {warning}")
     _tell_of_kept(spec, folder, bool(solved))
-    folder.write_summary(_summary(spec, plan, scoring) | _added(folder, scoring))
+    summary = _summary(spec, plan, scoring) | _added(folder, scoring)
+    folder.write_summary(summary)
     scorer = ShardScorer(spec.output, spec.manifest, scoring)
     if to_solve or to_score:
         _forget_collected(folder, plan, scoring)
         _work(spec, plan, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
     _complete_features(folder, plan, scorer)
     score_measurements(spec, folder, plan, scoring)
-    return collect(folder, plan)
+    return collect(folder, plan, summary)
 
 
 def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
@@ -107,19 +112,21 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     for warning in check_scoring(*names):
         tell(f"warning: {warning}")
     own = own if own in chosen else old
-    folder.write_summary(summary | {"scoring": own.id} | added_record([*added, *chosen], own))
+    summary |= {"scoring": own.id} | added_record([*added, *chosen], own)
+    folder.write_summary(summary)
     _forget_collected(folder, plan, own)
     for scoring, unscored in zip(chosen, left, strict=True):
         scorer = ShardScorer(spec.output, spec.manifest, scoring)
         _score(scorer, [shard for shard in plan.shards if shard.name in unscored])
         _complete_features(folder, plan, scorer)
         score_measurements(spec, folder, plan, scoring, again)
-    return collect(folder, plan)
+    return collect(folder, plan, summary)
 
 
-def collect(folder: SweepFolder, plan: Plan) -> SweepResult:
+def collect(folder: SweepFolder, plan: Plan, summary: dict[str, Any]) -> SweepResult:
     """Committed scores of all scorings as one table, written beside them, and how complete it is."""
-    scorings = known_scorings(folder)
+    summary = _present(folder, summary)
+    scorings = known_scorings(folder, summary)
     own = scorings[0].id
     table = collect_scores(folder, plan, scorings)
     name = folder.table_name(plan.id, own)
@@ -129,8 +136,18 @@ def collect(folder: SweepFolder, plan: Plan) -> SweepResult:
     references = collected_references(folder, plan, scorings)
     folder.store.write_table(name, table)
     url, scores = folder.store.url(name), ScoreTable(table, where=folder.store.url(name))
+    counts = count(folder, plan, own, table)
     notes = [*unscored_notes(table, folder.url, scorings), *distance_notes(distances_by_cell(distances))]
-    return SweepResult(folder, plan, count(folder, plan, own, table), scores, url, distances, references, notes)
+    if not counts.complete:
+        notes += [lost.sentence for lost in lost_rows(folder, plan, own)]
+    return SweepResult(folder, plan, summary, counts, scores, url, distances, references, notes)
+
+
+def _present(folder: SweepFolder, summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary as `g2d2 score` may have added to it meanwhile; as it was, where the file is another sweep's now."""
+    now = folder.read_summary()
+    same = all(now[name] == summary[name] for name in ("plan", "scoring"))
+    return now if same and now["specification"]["name"] == summary["specification"]["name"] else summary
 
 
 def _added(folder: SweepFolder, own: Scoring) -> dict[str, Any]:

@@ -78,3 +78,5 @@ def _print(output: str, status: Status | None, job: dict[str, Any] | None, asked
           f"{status.failed} failed")  # fmt: skip
     for error, count in status.errors.items():
         print(f"  {count} x {error}")
+    for note in status.notes:
+        print(f"note: {note}")

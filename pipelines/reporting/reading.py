@@ -13,6 +13,7 @@ from operators import TASKS, InputError
 from operators.validation import validate
 from pipelines.committed import current_scores
 from pipelines.layout import SweepFolder
+from pipelines.lost_rows import lost_rows
 from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan import Plan, read_plan
 from pipelines.reporting.pictures import PictureReader
@@ -42,7 +43,8 @@ def read_report(folder: SweepFolder, cells: Sequence[str] = (), metrics: Sequenc
     scores = record.scores
     results = Results(scores, axes=spec.grid.names())
     _refuse_unknown(cells, results)
-    notes: list[str] = []
+    lost = lost_rows(folder, plan, summary["scoring"]) if len(scores.table) < plan.items else []
+    notes = [f"{one.sentence}." for one in lost]
     manifest = _manifest(spec, plan, notes)
     reader = PictureReader(folder, plan, manifest)
     pictures = reader.read(results, cells)

@@ -49,7 +49,7 @@ def track(result: "SweepResult", spec: SweepSpec, page: bytes | None = None) -> 
         Record(
             folder=result.folder,
             spec=spec,
-            summary={"environment": environment()} | result.folder.read_summary(),
+            summary={"environment": environment()} | result.summary,
             cells=result.plan.cells,
             scores=result.scores,
             scores_url=result.scores_url,

@@ -29,7 +29,8 @@ class HandSolved:
         folder = SweepFolder(spec.output)
         plan, own = make_plan(spec, folder), Scoring.of(spec.metrics, spec.distribution)
         scoring = own.id
-        folder.write_summary(_summary(spec, plan, own))
+        summary = _summary(spec, plan, own)
+        folder.write_summary(summary)
         done = folder.solved_shards() - (failed_shards(folder, plan, scoring) if retry_failed else set())
         items = folder.store.read_table(folder.plan_name(plan.id)).to_pylist()
         self.solved = 0
@@ -44,7 +45,7 @@ class HandSolved:
                 schema = score_schema([*spec.metrics, "seconds", "peak_bytes"], parameters, scoring=SCORING_VERSION)
                 scores = pa.Table.from_pylist(kept, schema=schema)
                 folder.store.write_table(folder.scores_name(scoring, shard.name), scores)
-        return collect(folder, plan)
+        return collect(folder, plan, summary)
 
     def _row(self, item, cells):
         cell, number = cells[item["cell_index"]], item["manifest_row"]
