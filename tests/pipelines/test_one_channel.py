@@ -34,6 +34,7 @@ def draw(folder, count):
     return folder
 
 
+@pytest.mark.slow
 def test_a_grey_prior_is_swept_scored_and_reported(local_ray, grey_prior, tmp_path):
     source = draw(tmp_path / "pictures", 2)
     assert run("manifest", "build", source, tmp_path / "m", *BLUR, "--grey") == 0
@@ -52,6 +53,7 @@ def test_a_grey_prior_is_swept_scored_and_reported(local_ray, grey_prior, tmp_pa
     assert Panels(record).draw(cell.id)["panel.png"].startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_features_that_a_worker_skipped_are_made_by_the_next_run(local_ray, small_manifest, tiny_prior, tmp_path):
     """A worker without weights leaves a shard without features, although its scores are committed."""
     values = specification(small_manifest, tiny_prior, tmp_path / "o", grid={}, metrics=["psnr"])
