@@ -13,8 +13,11 @@ import torch
 import g2d2  # noqa: F401  (its import makes torchvision importable, before diffusers needs it)
 from bench import (  # noqa: F401  (an import registers the bench)
     chaos,
+    continuous,
+    coverage,
     driver,
     gate,
+    groups,
     limits,
     metrics,
     operators,
@@ -22,6 +25,7 @@ from bench import (  # noqa: F401  (an import registers the bench)
     profile,
     randomness,
     scaling,
+    selection,
     solver,
     tracking,
 )

@@ -20,7 +20,7 @@ from bench.ray_nodes import RayNodes
 from bench.registry import Effort, register
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
-from pipelines.layout import SweepFolder
+from pipelines.storage.sweep_folder import SweepFolder
 
 _PAUSE = 1.5
 
@@ -93,7 +93,7 @@ def _watched(nodes: RayNodes, folder: Path, manifest: str, size: Size, faults: i
     spec = specification(
         folder,
         manifest,
-        solver={"method": "bench.stand_in:paced", "settings": {"steps": 2, "iterations": 2}},
+        solver={"method": "bench.stand_in:Paced", "settings": {"steps": 2, "iterations": 2}},
         grid={"cross": {"eta_kl": {"log": (1e-5, 1e-1), "count": size.cells}}},
         resources={"batch": _SHARD, "shard": _SHARD},
     )

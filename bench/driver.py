@@ -15,8 +15,8 @@ from typing import Any
 from bench.memory import status_mib
 from bench.registry import Effort, register
 from bench.sweeps import build_manifest, specification
-from pipelines.layout import SweepFolder
-from pipelines.plan import make_plan
+from pipelines.plan.planning import make_plan
+from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
 
 _PICTURES = 100
@@ -57,7 +57,7 @@ def main() -> None:
         spec = specification(
             folder,
             build_manifest(folder, given.pictures),
-            solver={"method": "bench.stand_in:instant"},
+            solver={"method": "bench.stand_in:Instant"},
             grid={"cross": {"eta_kl": {"log": (1e-5, 1e-1), "count": given.cells}} if given.cells > 1 else {}},
             resources={"devices": 1, "cpus_per_device": 1, "batch": 256, "shard": 256},
         )

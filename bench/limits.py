@@ -19,11 +19,12 @@ import pyarrow as pa
 from bench.registry import Effort, register
 from bench.sweeps import build_manifest, specification
 from cluster.services.object_store import ObjectStore
-from pipelines.attaching import Attach
-from pipelines.attempts import Attempts, Worker
-from pipelines.layout import SweepFolder
-from pipelines.plan import Plan, make_plan, read_shards
-from pipelines.spec import SweepSpec
+from pipelines.plan.planned_items import PlannedItems
+from pipelines.plan.planning import Plan, make_plan
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.solve.attaching import Attach
+from pipelines.solve.attempts import Attempts, Worker
+from pipelines.storage.sweep_folder import SweepFolder
 
 _PICTURES, _SHARD = 100, 16
 _CELLS = {"quick": 2, "normal": 1000, "full": 10_000}
@@ -60,11 +61,12 @@ def _planning(place: Path, cells: int) -> list[dict[str, Any]]:
     plan = plans[0]
     size = os.stat(folder.store.path(folder.plan_name(plan.id))).st_size
     tracemalloc.start()
-    shards, items = read_shards(folder, plan.id)
+    planned = PlannedItems(folder, plan.id)
+    shards, items = planned.shards, len(planned)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     rows[0]["bytes_each"] = size / items
-    rows.append(_timed("read a shard's name", len(shards), lambda: read_shards(folder, plan.id)))
+    rows.append(_timed("read a shard's name", len(shards), lambda: PlannedItems(folder, plan.id).shards))
     rows[1]["bytes_each"] = held / len(shards)
     return [*rows, _reading(spec, plan)]
 

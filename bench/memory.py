@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,16 +28,29 @@ _RESET = Path("/proc/self/clear_refs")
 
 def peak_of(problem: str, side: str, batch: int, guidance: float, threads: int) -> dict[str, float] | None:
     """MiB above the weights at the peak, and of the weights alone; None where the system cannot tell."""
+    return measured_by("bench.memory", problem, side, str(batch), str(guidance), str(threads))
+
+
+def measured_by(module: str, *arguments: str) -> dict[str, float] | None:
+    """The numbers that a module prints, run in a process of its own; None where the system cannot tell a peak."""
     if not _RESET.exists():
         return None
-    command = [sys.executable, "-m", "bench.memory", problem, side, str(batch), str(guidance), str(threads)]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"memory of {problem}, {side}, batch {batch}: {done.stderr.strip()[-500:]}")
+        raise RuntimeError(f"memory of {', '.join(arguments)}: {done.stderr.strip()[-500:]}")
     numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return numbers
+
+
+def peak_mib(call: Callable[[], object]) -> float:
+    """MiB that a call holds at its peak, above what was resident before."""
+    before = _resident()
+    _RESET.write_text("5")
+    call()
+    return status_mib("VmHWM") - before
 
 
 def main() -> None:
@@ -53,10 +67,8 @@ def main() -> None:
     warm_up = PROBLEMS["tiny" if given.problem == "tiny" else "small"]
     build_side(given.side, replace(warm_up, steps=1, iterations=1))(given.batch, given.guidance)
     solve: Side = build_side(given.side, shorter)
-    before = _resident()
-    _RESET.write_text("5")
-    solve(given.batch, given.guidance)
-    print(json.dumps({"peak_mib": status_mib("VmHWM") - before, "weights_mib": shorter.weight_bytes() / 2**20}))
+    peak = peak_mib(lambda: solve(given.batch, given.guidance))
+    print(json.dumps({"peak_mib": peak, "weights_mib": shorter.weight_bytes() / 2**20}))
 
 
 def _resident() -> float:

@@ -13,7 +13,7 @@ import torch
 
 from bench.registry import Effort, register
 from bench.timing import median_ratio, take_turns
-from eval.metrics import Metric, Scored, build_metric, metric_names
+from eval.metrics import RowMetric, Scored, build_metric, metric_names
 from operators import TASKS, InputError, measure
 
 _GRID_POINTS = 8
@@ -37,7 +37,7 @@ def run(effort: Effort) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(metric: Metric, batches: list[Scored], side: int, rounds: int) -> dict[str, Any]:
+def _row(metric: RowMetric, batches: list[Scored], side: int, rounds: int) -> dict[str, Any]:
     seconds = take_turns({"again": _scores_again(metric, batches), "once": _scores_once(metric, batches)}, rounds)
     images = sum(len(batch) for batch in batches)
     return {
@@ -65,7 +65,7 @@ def _batches(side: int, pictures: int) -> list[Scored]:
     ]
 
 
-def _scores_again(metric: Metric, batches: list[Scored]) -> Callable[[], None]:
+def _scores_again(metric: RowMetric, batches: list[Scored]) -> Callable[[], None]:
     def score() -> None:
         for batch in batches:
             metric(batch)
@@ -73,13 +73,13 @@ def _scores_again(metric: Metric, batches: list[Scored]) -> Callable[[], None]:
     return score
 
 
-def _scores_once(metric: Metric, batches: list[Scored]) -> Callable[[], None]:
+def _scores_once(metric: RowMetric, batches: list[Scored]) -> Callable[[], None]:
     rounds = itertools.count()
 
     def score() -> None:
         turn = next(rounds)
         for batch in batches:
             keys = [f"round {turn}, picture {row}" for row in range(len(batch))]
-            metric(Scored(batch.truth, batch.images, keys, batch.operator, batch.y, batch.sigma))
+            metric(Scored(batch.truth, batch.x, keys, batch.operator, batch.y, batch.sigma))
 
     return score

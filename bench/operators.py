@@ -35,7 +35,7 @@ def _compare(threads: int) -> list[dict[str, Any]]:
     kernel = _dense_kernel()
     rows = []
     for batch in (1, 4):
-        x = torch.rand(batch, *op.image_shape, generator=torch.Generator().manual_seed(0))
+        x = torch.rand(batch, *op.x_shape, generator=torch.Generator().manual_seed(0))
         difference = float((op(x) - _dense_blur(x, kernel)).abs().max())
         if difference > 1e-5:
             raise RuntimeError(f"the two blurs differ by {difference:.1e}: their times cannot be compared")

@@ -16,20 +16,18 @@ import torch
 from bench.registry import Effort, register
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
+from g2d2.methods import find_method
 from g2d2.priors import load_prior
-from g2d2.settings import G2D2Settings
-from g2d2.solvers import load_solver
 from operators import stack_operators
-from operators.validation import validate
-from pipelines.layout import SweepFolder
 from pipelines.manifest import Manifest, build_row_operator, measurement, read_row
-from pipelines.plan import Plan, make_plan
-from pipelines.spec import SweepSpec
+from pipelines.plan.planning import Plan, make_plan
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
 
 _BATCH = 16
 _BATCHES = {
-    "bench.stand_in:fixed_latency": {"quick": 2, "normal": 16, "full": 32},
+    "bench.stand_in:FixedLatency": {"quick": 2, "normal": 16, "full": 32},
     "g2d2": {"quick": 2, "normal": 4, "full": 16},
 }
 """Batches of each solver: runs of over a minute, start not counted."""
@@ -75,7 +73,9 @@ def _bare_loop(spec: SweepSpec, plan: Plan) -> float:
     """Seconds of nothing but the solver, on the sweep's batches."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    prior, solve, settings = load_prior(spec.prior), load_solver(spec.solver.method), plan.cells[0].settings
+    assert spec.prior is not None
+    prior, method = load_prior(spec.prior), find_method(spec.solver.method)
+    settings = method.validated(plan.cells[0].settings)
     manifest = Manifest.open(spec.manifest)
     places = [(row["shard"], row["row"]) for batch in manifest.index() for row in batch.to_pylist()]
     seconds = 0.0
@@ -83,10 +83,9 @@ def _bare_loop(spec: SweepSpec, plan: Plan) -> float:
         table = manifest.fetch(places[first : first + _BATCH])
         rows = [read_row(table, index) for index in range(len(table))]
         operator, y = stack_operators([build_row_operator(row) for row in rows]), [measurement(row) for row in rows]
-        shared = validate(G2D2Settings, settings, where="solver settings")
         started = time.perf_counter()
-        solve(
-            prior, operator, torch.stack(y), [shared] * len(rows), prompts=[row["prompt"] for row in rows],
+        method.run(
+            prior, operator, torch.stack(y), settings, prompts=[row["prompt"] for row in rows],
             seeds=[row["seed"] for row in rows],
         )  # fmt: skip
         seconds += time.perf_counter() - started

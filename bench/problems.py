@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from g2d2.priors import ITHQ, TINY, Architecture, Components, VQDiffusionPrior
-from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion.random_weights import random_components
 from operators import TASKS, Operator, measure
 from operators.gaussian_blur import GaussianBlurSettings
 from operators.tasks import Task

@@ -74,7 +74,7 @@ class _Parts:
         self.ones = torch.ones(batch, 1, 1)
         self.rows = RowOptimizer("radam", self.log_alpha)
         self.rows.count = 10  # past plain momentum
-        self.condition = self.prior.encode_prompts([PROMPT] * batch, [5.0] * batch)
+        self.condition = self.prior.condition([PROMPT] * batch, [5.0] * batch)
         self.z = torch.full((batch, self.prior.num_tokens), codes)
 
     def transformer(self) -> None:
@@ -82,11 +82,11 @@ class _Parts:
 
     @torch.no_grad()
     def decoder_forward(self) -> None:
-        misfit(self.operator(self.prior.decode(self.embeddings)), self.y)
+        misfit(self.operator, self.prior.decode(self.embeddings), self.y)
 
     def decoder_with_gradient(self) -> None:
         embeddings = self.embeddings.detach().requires_grad_()
-        torch.autograd.grad(misfit(self.operator(self.prior.decode(embeddings)), self.y).sum(), embeddings)
+        torch.autograd.grad(misfit(self.operator, self.prior.decode(embeddings), self.y).sum(), embeddings)
 
     def relaxation(self) -> None:
         relax(self.log_alpha, self.gumbel.clone(), self.ones, self.codebook, "gumbel").gradient(self.embeddings)

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from g2d2.methods.g2d2_settings import G2D2Settings
 from g2d2.objective import schedule_weight
 from g2d2.priors import Components
 from g2d2.sampling import LOG_FLOOR
 from g2d2.schedule import vq_diffusion_schedule
-from g2d2.settings import G2D2Settings
 from operators.gaussian_blur import GaussianBlurSettings, gaussian_taps
 
 ALPHA_TOP_P = 0.95

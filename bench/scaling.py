@@ -19,7 +19,7 @@ from bench.ray_nodes import RayNodes
 from bench.registry import Effort, register
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
-from pipelines.layout import SweepFolder
+from pipelines.storage.sweep_folder import SweepFolder
 
 _NODES = {"quick": (1, 2), "normal": (1, 2, 4, 8), "full": (1, 2, 4, 8)}
 _LATENCY = {"quick": 0.5, "normal": 5.0, "full": 5.0}
@@ -50,7 +50,7 @@ def _measured(nodes: RayNodes, folder: Path, manifest: str, count: int, shards: 
     spec = specification(
         folder,
         manifest,
-        solver={"method": "bench.stand_in:fixed_latency"},
+        solver={"method": "bench.stand_in:FixedLatency"},
         grid={"cross": {"eta_kl": {"log": (1e-5, 1e-1), "count": count}} if count > 1 else {}},
         select={"limit": shards},
         resources={"batch": 1, "shard": 1},

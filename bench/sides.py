@@ -6,8 +6,8 @@ import torch
 
 from bench.problems import PROMPT, Problem
 from bench.published_loop import DenseBlur, restore_as_published
-from g2d2.settings import G2D2Settings, solver_settings
-from g2d2.solver import solve
+from g2d2.methods.g2d2 import G2D2
+from g2d2.methods.g2d2_settings import G2D2Settings
 
 PUBLISHED, OURS = "published", "ours"
 LARGEST_BATCH = 32
@@ -20,7 +20,7 @@ def build_side(side: str, problem: Problem) -> Side:
     y = problem.measurements(LARGEST_BATCH if problem.name != "full" else 4)
 
     def settings(guidance: float) -> G2D2Settings:
-        return solver_settings(
+        return G2D2().settings(
             "paper", learning_rate=15.0, guidance=guidance, steps=problem.steps, iterations=problem.iterations
         )
 
@@ -28,7 +28,7 @@ def build_side(side: str, problem: Problem) -> Side:
         prior, operator = problem.prior(), problem.operator()
 
         def ours(batch: int, guidance: float) -> None:
-            solve(prior, operator, y[:batch], settings(guidance), prompts=PROMPT, seeds=range(batch))
+            G2D2().run(prior, operator, y[:batch], settings(guidance), prompts=PROMPT, seeds=range(batch))
 
         return ours
 

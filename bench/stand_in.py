@@ -1,40 +1,38 @@
-"""Solvers that measure the pipeline instead of the method: one returns at once, one only takes its time."""
+"""Methods that measure the pipeline instead of themselves: one returns at once, one only takes its time."""
 
 import os
 import time
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from g2d2.priors import Prior
-from g2d2.references import reconstruction
-from g2d2.solver import Reconstruction, solve
-from operators import Operator
+from g2d2.methods import Batch, Recorder
+from g2d2.methods.g2d2 import G2D2
+from g2d2.methods.g2d2_settings import G2D2Settings
+from g2d2.priors.base import Discrete
 
 SECONDS = "G2D2_STAND_IN_SECONDS"
 
 
-def instant(prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any) -> Reconstruction:
+class Instant(G2D2):
     """Flat grey images whose value follows from the seed; nothing is computed."""
-    return _grey(prior, y, seeds, time.perf_counter())
+
+    def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
+        levels = torch.tensor([seed % 255 for seed in batch.seeds], dtype=torch.float32) / 127.5 - 1
+        return levels.view(-1, 1, 1, 1).expand(len(batch), *prior.x_shape)
 
 
-def _grey(prior: Prior, y: Tensor, seeds: Any, started: float) -> Reconstruction:
-    levels = torch.tensor([seed % 255 for seed in seeds], dtype=torch.float32) / 127.5 - 1
-    return reconstruction(prior, levels.view(-1, 1, 1, 1).expand(len(y), *prior.image_shape), started)
+class Paced(G2D2):
+    """The real method after a pause, so that there is time to break something."""
+
+    def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
+        time.sleep(float(os.environ.get(SECONDS, "0.5")))
+        return super().restore(prior, batch, record)
 
 
-def paced(*args: Any, **options: Any) -> Reconstruction:
-    """The real solver after a pause, so that there is time to break something."""
-    time.sleep(float(os.environ.get(SECONDS, "0.5")))
-    return solve(*args, **options)
-
-
-def fixed_latency(
-    prior: Prior, operator: Operator, y: Tensor, settings: Any, *, seeds: Any, **_: Any
-) -> Reconstruction:
+class FixedLatency(Instant):
     """A device that takes the same time for every batch, and computes nothing."""
-    started = time.perf_counter()
-    time.sleep(float(os.environ.get(SECONDS, "0.5")))
-    return _grey(prior, y, seeds, started)
+
+    def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
+        time.sleep(float(os.environ.get(SECONDS, "0.5")))
+        return super().restore(prior, batch, record)

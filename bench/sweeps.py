@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import cli
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
 
 HELD_OUT = "cifar10-heldout"
 

@@ -8,7 +8,7 @@ from typing import Any
 from bench.registry import Effort, register
 from bench.sweeps import build_manifest, specification
 from pipelines.sweep import run_sweep
-from pipelines.tracking import track
+from pipelines.track import track
 
 _CELLS = {"quick": 2, "normal": 100, "full": 400}
 _PICTURES = 4
@@ -23,7 +23,7 @@ def run(effort: Effort) -> list[dict[str, Any]]:
         spec = specification(
             folder,
             build_manifest(folder, _PICTURES),
-            solver={"method": "bench.stand_in:instant"},
+            solver={"method": "bench.stand_in:Instant"},
             grid={"cross": {"eta_kl": {"log": (1e-5, 1e-1), "count": cells}}},
             metrics=["psnr", "ssim"],
             tracking={"uri": f"sqlite:///{folder}/mlflow.db"},

@@ -1,4 +1,4 @@
-"""The token a Ray cluster asks for, found the same way by whoever shows it."""
+"""The token a Ray cluster asks for: read in one way by everything here that shows it."""
 
 import os
 from pathlib import Path
@@ -11,8 +11,8 @@ def token() -> str | None:
     mode = os.environ.get("RAY_AUTH_MODE", "").lower()
     if mode == "disabled":
         return None
-    if found := os.environ.get("RAY_AUTH_TOKEN", "").strip():
-        return found
+    if given := os.environ.get("RAY_AUTH_TOKEN", "").strip():
+        return given
     path = os.environ.get("RAY_AUTH_TOKEN_PATH")
     file = token_file()
     if not path and (mode != "token" or not file.exists()):

@@ -2,14 +2,12 @@
 
 A work item is a measurement solved with some settings and a seed. The columns are `item`, `measurement`,
 `measurement_digest`, `cell`, `seed`, `error`, then any parameters and metrics; which is which stands in the Arrow
-schema's metadata.
+schema's metadata, see `eval.score_columns`.
 """
 
-import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -19,100 +17,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eval.cell_labels import cell_labels, shown_settings, task_of, with_task
+from eval.metrics.info import COSTS, MetricInfo
+from eval.score_columns import (
+    FIXED,
+    METADATA_KEY,
+    PROVENANCE,
+    ROW_COSTS,
+    Roles,
+    score_schema,
+    scoring_version,
+    with_metrics,
+)
 from eval.score_files import read_table
 from operators import InputError
 from operators.credentials import refuse_secrets
 from operators.validation import did_you_mean, shorten
 
-SCHEMA_VERSION = 1
-METADATA_KEY = b"g2d2"
-UNRECORDED_SCORING = 1
-"""The version of scoring that did not write itself down."""
-_SCORING = "scoring"
-KNOWN_METRICS = (
-    "psnr",
-    "psnr_8bit",
-    "ssim",
-    "lpips_vgg",
-    "lpips_alex",
-    "residual",
-    "residual_norm",
-    "seconds",
-    "peak_bytes",
-)
-"""What counts as a metric in a table whose metadata was lost."""
+__all__ = [
+    "METADATA_KEY",
+    "PROVENANCE",
+    "ROW_COSTS",
+    "CellValues",
+    "Parameter",
+    "ScoreTable",
+    "score_schema",
+    "scoring_version",
+    "with_metrics",
+]
 
-_FIXED = {
-    "item": pa.string(),
-    "measurement": pa.string(),
-    "measurement_digest": pa.string(),
-    "cell": pa.string(),
-    "seed": pa.int64(),
-    "error": pa.string(),
-}
 _REQUIRED = ("measurement", "cell", "seed")
 
-PROVENANCE = {
-    "device": pa.string(),
-    "batch_rows": pa.int32(),
-    "networks": pa.string(),
-    "torch": pa.string(),
-    "threads": pa.int32(),
-    "processor": pa.string(),
-}
-"""What a row was solved on: part of no id, and yet it can change the last bits."""
-
-ROW_COSTS = {
-    "seconds": pa.float64(),
-    "prior_seconds": pa.float64(),
-    "prior_calls": pa.int64(),
-    "decoder_calls": pa.int64(),
-}
-"""What a row took: of the seconds of its batch its share, and exact counts."""
-
 Parameter = str | int | float | bool | None
-
-
-def score_schema(
-    metrics: Sequence[str],
-    parameters: Mapping[str, pa.DataType],
-    beside: Mapping[str, pa.DataType] | None = None,
-    scoring: int = UNRECORDED_SCORING,
-) -> pa.Schema:
-    """The schema a scorer writes; `error` is null where the item was solved, and a failed item's metrics are NaN.
-
-    `beside` are columns that are neither, such as those of `PROVENANCE`; `scoring` is the version of the scorer.
-    """
-    names = [*_FIXED, *parameters, *metrics, *(beside or {})]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"score columns: {', '.join(twice)} is named twice: each column needs a name of its own.")
-    fields = [*_FIXED.items(), *parameters.items(), *((name, pa.float64()) for name in metrics)]
-    fields += (beside or {}).items()
-    return pa.schema(fields, metadata=_metadata(metrics, parameters, scoring))
-
-
-def with_metrics(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
-    """A scored table with more metrics, which its metadata names before those that are costs."""
-    if not columns:
-        return table
-    metrics, parameters = _roles(table, "scores")
-    costs = [name for name in metrics if name in ROW_COSTS or name == "peak_bytes"]
-    named = [*(name for name in metrics if name not in costs), *columns, *costs]
-    for name, column in columns.items():
-        table = table.append_column(name, column)
-    return table.replace_schema_metadata(_metadata(named, parameters, scoring_version(table)))
-
-
-def scoring_version(table: pa.Table) -> int | None:
-    """Of the scorer that wrote a table; None where its metadata was lost."""
-    stored = (table.schema.metadata or {}).get(METADATA_KEY)
-    return None if stored is None else json.loads(stored).get(_SCORING, UNRECORDED_SCORING)
-
-
-def _metadata(metrics: Sequence[str], parameters: Iterable[str], scoring: int | None) -> dict[bytes, bytes]:
-    facts = {"version": SCHEMA_VERSION, "metrics": list(metrics), "parameters": list(parameters)}
-    return {METADATA_KEY: json.dumps(facts if scoring is None else facts | {_SCORING: scoring}).encode()}
 
 
 @dataclass(frozen=True)
@@ -152,7 +88,8 @@ class ScoreTable:
 
     def __init__(self, table: pa.Table, where: str = "scores") -> None:
         _require(table, where)
-        self.metrics, self.parameters = _roles(table, where)
+        self.roles = Roles.read(table.schema, where)
+        self.metrics, self.parameters, self.free = self.roles.metrics, self.roles.parameters, self.roles.free
         self.table = _typed(table, self.metrics, where).sort_by(
             [(name, "ascending") for name in ("cell", "measurement", "seed")]
         )
@@ -176,17 +113,31 @@ class ScoreTable:
         return cls(table, where=f"scores {path}")
 
     def only(self, metrics: Sequence[str]) -> "ScoreTable":
-        """The same rows with these metrics alone, and the costs."""
-        known = [name for name in self.metrics if name not in ("seconds", "peak_bytes")]
+        """The same rows with these metrics alone, by column or as a specification names them, and the costs."""
+        known = [name for name in self.metrics if name not in COSTS]
+        by_name = {self.info(name).named: name for name in known} | {name: name for name in known}
         for name in metrics:
-            if name not in known:
+            if name not in by_name:
                 near, others = did_you_mean(name, known), ", ".join(known) or "none"
                 raise InputError(f"metrics: {self.where} has no {name!r}{near}; it has {others}.")
+        metrics = [by_name[name] for name in metrics]
         table = self.table.drop_columns([name for name in known if name not in metrics])
-        kept = [*metrics, *(name for name in self.metrics if name not in known)]
-        return ScoreTable(
-            table.replace_schema_metadata(_metadata(kept, self.parameters, scoring_version(table))), where=self.where
-        )
+        kept = replace(self.roles, metrics=(*metrics, *(name for name in self.metrics if name not in known)))
+        return ScoreTable(table.replace_schema_metadata(kept.metadata()), where=self.where)
+
+    def info(self, metric: str) -> MetricInfo:
+        """Direction, unit, decimals and tolerance of a metric or cost."""
+        return self.roles.info(metric)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Metrics that say better and worse; time and memory are none."""
+        return tuple(name for name in self.metrics if name not in COSTS and self.info(name).direction != "none")
+
+    def columns(self, names: Iterable[str]) -> list[str]:
+        """The columns of metrics as a specification names them, those that are there: `module:thing` has its own."""
+        by_name = {self.info(name).named: name for name in self.metrics}
+        return [by_name[name] for name in names if name in by_name]
 
     def cells(self) -> list[str]:
         """Cell ids in the order of their parameters, whatever the order of the rows."""
@@ -198,7 +149,7 @@ class ScoreTable:
         return dict(self._settings[cell])
 
     def cell_label(self, cell: str) -> str:
-        """A name for people, from the parameters that differ between cells: `star, eta_kl=0.0003, gamma=0.1`."""
+        """A name for people, by `eval.cell_labels`, the task first: `sr4-32, star, eta_kl=0.0003`."""
         self._slice(cell)
         return self._labels[cell]
 
@@ -242,20 +193,8 @@ class ScoreTable:
 
     @cached_property
     def _labels(self) -> dict[str, str]:
-        shown = [name for name in self.parameters if self._varies(name)]
-        if not shown:  # a lone cell is told by its words rather than by a hash
-            shown = [n for n in self.parameters if any(isinstance(s.get(n), str) for s in self._settings.values())]
-        plain = {
-            cell: ", ".join(_worded(name, settings[name]) for name in shown if settings.get(name) is not None)
-            for cell, settings in self._settings.items()
-        }
-        used = Counter(plain.values())
-        return {
-            cell: cell if not text else text if used[text] == 1 else f"{text} ({cell})" for cell, text in plain.items()
-        }
-
-    def _varies(self, name: str) -> bool:
-        return len({settings.get(name) for settings in self._settings.values()}) > 1
+        labels = cell_labels(self._settings, shown_settings(self._settings))
+        return {cell: with_task(task_of(self._settings[cell]), label) for cell, label in labels.items()}
 
     def _refuse_duplicates(self) -> None:
         earlier, later = self.table.slice(0, len(self.table) - 1), self.table.slice(1)
@@ -280,37 +219,8 @@ def _require(table: pa.Table, where: str) -> None:
         raise InputError(f"{where}: it has no rows: there is nothing to compare.")
 
 
-def _roles(table: pa.Table, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which columns are metrics and which parameters, from the metadata or, failing that, from their names."""
-    stored = (table.schema.metadata or {}).get(METADATA_KEY)
-    if stored is None:
-        metrics = tuple(name for name in KNOWN_METRICS if name in table.column_names)
-        aside = {*metrics, *_FIXED, *PROVENANCE, *ROW_COSTS}
-        rest = [name for name in table.column_names if name not in aside]
-        return metrics, tuple(name for name in rest if _is_scalar(table.schema.field(name).type))
-    try:
-        facts = json.loads(stored)
-        version, metrics, parameters = facts["version"], tuple(facts["metrics"]), tuple(facts["parameters"])
-    except (ValueError, KeyError, TypeError):
-        raise InputError(
-            f"{where}: the metadata {METADATA_KEY.decode()!r} is damaged: write the table again."
-        ) from None
-    if version != SCHEMA_VERSION:
-        raise InputError(f"{where}: its schema version is {shorten(version)}: this program reads {SCHEMA_VERSION}.")
-    absent = [name for name in (*metrics, *parameters) if name not in table.column_names]
-    if absent:
-        raise InputError(f"{where}: column {absent[0]!r} is missing although the metadata names it.")
-    return metrics, tuple(name for name in parameters if _is_scalar(table.schema.field(name).type))
-
-
-def _is_scalar(kind: pa.DataType) -> bool:
-    types = pa.types
-    plain = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-    return any(check(kind) for check in plain) or (types.is_dictionary(kind) and _is_scalar(kind.value_type))
-
-
 def _typed(table: pa.Table, metrics: Sequence[str], where: str) -> pa.Table:
-    wanted = {**_FIXED, **{name: pa.float64() for name in metrics}}
+    wanted = {**FIXED, **{name: pa.float64() for name in metrics}}
     for name in table.column_names:
         kind = table.schema.field(name).type
         target = wanted.get(name, kind.value_type if pa.types.is_dictionary(kind) else kind)
@@ -345,11 +255,3 @@ def _absent_as_none(value: Parameter) -> Parameter:
 def _order(settings: Iterable[tuple[str, Parameter]]) -> list[tuple[str, bool, Parameter]]:
     """A key that sorts by value; an absent value comes first, so that None is never compared with a number."""
     return [(name, value is not None, 0 if value is None else value) for name, value in settings]
-
-
-def _worded(name: str, value: Parameter) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return f"{name}={value:g}"
-    return f"{name}={str(value).lower()}"

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
-from g2d2.settings import ROW_FIELDS
 
 _COUNTED = ("prior_seconds", "prior_calls", "decoder_calls", "batch_rows", "device")
 
@@ -49,6 +48,8 @@ def cell_seconds(scores: ScoreTable) -> dict[str, CellSeconds]:
 def _modelled(scores: ScoreTable, timed: pa.Table) -> dict[str, CellSeconds]:
     for name in _COUNTED:
         timed = timed.filter(pc.is_valid(timed[name]))
+    for name in ("prior_calls", "decoder_calls"):  # what was never called has no seconds per call
+        timed = timed.filter(pc.greater(timed[name], 0))
     if not len(timed):
         return {}
     groups = {cell: _group(scores, cell) for cell in pc.unique(timed["cell"]).to_pylist()}
@@ -67,9 +68,9 @@ def _modelled(scores: ScoreTable, timed: pa.Table) -> dict[str, CellSeconds]:
 
 
 def _group(scores: ScoreTable, cell: str) -> tuple[Any, ...]:
-    """The task and all settings that rows of a batch share."""
-    settings = scores.cell_parameters(cell)
-    return settings.get("task"), *(value for name, value in settings.items() if name not in ("task", *ROW_FIELDS))
+    """The task, then method, prior and all settings that rows of a batch share; arms may lie in one batch."""
+    settings, own = scores.cell_parameters(cell), {"task", "arm", *scores.free}
+    return settings.get("task"), *(value for name, value in settings.items() if name not in own)
 
 
 def _usual(timed: pa.Table, groups: dict[str, tuple[Any, ...]]) -> dict[Any, Where]:

@@ -1,4 +1,4 @@
-"""Gradient-guided discrete diffusion: noise processes, the variational step, solvers and priors.
+"""Inverse problems with generative priors: methods, priors, and the mathematics of discrete diffusion.
 
 The names below load on first use: the libraries behind priors take seconds to import, and most commands need none.
 """
@@ -9,20 +9,20 @@ from operators.on_first_use import on_first_use
 from operators.torchvision_guard import guard_torchvision
 
 if TYPE_CHECKING:
+    from g2d2.methods import Method, MethodSettings, Solution, find_method, solve
     from g2d2.priors import load_prior
-    from g2d2.settings import G2D2Settings, solver_settings
-    from g2d2.solver import Reconstruction, solve
 
-__all__ = ["G2D2Settings", "Reconstruction", "load_prior", "solve", "solver_settings"]
+__all__ = ["Method", "MethodSettings", "Solution", "find_method", "load_prior", "solve"]
 
 __getattr__ = on_first_use(
     __name__,
     {
-        "G2D2Settings": "settings",
-        "Reconstruction": "solver",
+        "Method": "methods",
+        "MethodSettings": "methods",
+        "Solution": "methods",
+        "find_method": "methods",
         "load_prior": "priors",
-        "solve": "solver",
-        "solver_settings": "settings",
+        "solve": "methods",
     },
 )
 

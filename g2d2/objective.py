@@ -1,7 +1,9 @@
-"""The objective of one variational step: eta_KL * KL(alpha || prior) + misfit of the decoded image, per row."""
+"""The objective of one variational step: eta_KL * KL(alpha || prior) + misfit of what alpha decodes to, per row."""
 
 import torch
 from torch import Tensor
+
+from operators import Operator
 
 
 def kl_divergence(log_alpha: Tensor, log_prior: Tensor) -> Tensor:
@@ -9,8 +11,12 @@ def kl_divergence(log_alpha: Tensor, log_prior: Tensor) -> Tensor:
     return kl_with_gradient(log_alpha, log_prior)[0]
 
 
-def kl_with_gradient(log_alpha: Tensor, log_prior: Tensor, exact: bool = True) -> tuple[Tensor, Tensor]:
+def kl_with_gradient(
+    log_alpha: Tensor, log_prior: Tensor, exact: bool = True, active: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The KL (B,) and its gradient alpha_k (log alpha_k - log prior_k - KL of the token). (B, K, D)
+
+    Tokens that are not `active` (B, D) count for nothing in either.
 
     `exact=False` gives the published code's gradient, in which logits stand where their log-softmax belongs: the value
     is the same, the gradient gains alpha itself.
@@ -18,13 +24,16 @@ def kl_with_gradient(log_alpha: Tensor, log_prior: Tensor, exact: bool = True) -
     alpha, log_ratio = log_alpha.exp(), log_alpha - log_prior
     per_token = (alpha * log_ratio).sum(dim=1, keepdim=True)  # (B, 1, D)
     shift = per_token if exact else per_token - 1
-    return per_token.sum(dim=(1, 2)), log_ratio.sub_(shift).mul_(alpha)
+    gradient = log_ratio.sub_(shift).mul_(alpha)
+    if active is not None:
+        per_token, gradient = per_token * active.unsqueeze(1), gradient.mul_(active.unsqueeze(1))
+    return per_token.sum(dim=(1, 2)), gradient
 
 
-def misfit(measured: Tensor, y: Tensor, squared: bool = False) -> Tensor:
-    """||y - A x||_2 of each image, or its square. (B,)"""
-    residual = (measured - y).flatten(1)
-    return residual.square().sum(dim=1) if squared else torch.linalg.vector_norm(residual, dim=1)
+def misfit(operator: Operator, x: Tensor, y: Tensor, squared: bool = False) -> Tensor:
+    """||y - A x||_2 of each row as its operator measures it, or its square. (B,)"""
+    residual = operator(x) - y
+    return residual.flatten(1).square().sum(dim=1) if squared else operator.norm(residual)
 
 
 def schedule_weight(decades: Tensor, step: int, steps: int, endpoints: bool = False) -> Tensor:

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from g2d2.settings import OptimizerName
+from g2d2.choices import OptimizerName
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 RHO_INFINITY = 2 / (1 - BETA_2) - 1

@@ -5,6 +5,7 @@ on the launch grid and so on the GPU model. Here each number is a hash of its ow
 numbers alone or in any batch, in any order, on any device, and nothing that is recorded on the way can disturb it.
 """
 
+import math
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -45,6 +46,15 @@ class RowRandom:
         """Standard Gumbel numbers, shape (B, *shape)."""
         # A large Gumbel number comes from a small uniform one, where precision is full.
         return self.uniform(stream, shape, step, iteration).neg_().log1p_().neg_().log_().neg_()
+
+    def normal(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
+        """Standard normal numbers by Box and Muller from two uniform streams, shape (B, *shape)."""
+        size = int(torch.Size(shape).numel())
+        half = (-(-size // 2),)
+        radius = self.uniform(f"{stream}/radius", half, step, iteration).log_().mul_(-2).sqrt_()
+        angle = self.uniform(f"{stream}/angle", half, step, iteration).mul_(2 * math.pi)
+        pairs = torch.cat([angle.cos().mul_(radius), angle.sin_().mul_(radius)], dim=1)  # (B, size or size + 1)
+        return pairs[:, :size].reshape(-1, *shape)
 
     def _counter(self, size: int) -> Tensor:
         if size not in self._counters:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from g2d2.settings import Relaxation
+from g2d2.choices import Relaxation
 
 
 @dataclass(frozen=True)

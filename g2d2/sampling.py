@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from g2d2.methods.g2d2_settings import G2D2Settings
 from g2d2.randomness import RowRandom
 from g2d2.schedule import NoiseSchedule
-from g2d2.settings import G2D2Settings
 from g2d2.transitions import log_markov_marginal, log_star_marginal
 
 LOG_FLOOR = -70.0
@@ -38,16 +38,20 @@ class TokenSampler:
         self.any_star, self.any_markov = not all(markov), any(markov)
         self.is_markov = torch.tensor(markov, device=random.device).unsqueeze(1)  # (B, 1)
 
-    def draw(self, log_alpha: Tensor, z_t: Tensor, s: int, t: int, step: int) -> Tensor:
-        """z_s given alpha and z_t. (B, D)"""
+    def draw(self, log_alpha: Tensor, z_t: Tensor, s: int, t: int, step: int, active: Tensor | None = None) -> Tensor:
+        """z_s given alpha and z_t; tokens that are not `active` stay as they are. (B, D)"""
+        z_s = self._draw(log_alpha, z_t, s, t, step, active)
+        return z_s if active is None else torch.where(active, z_s, z_t)
+
+    def _draw(self, log_alpha: Tensor, z_t: Tensor, s: int, t: int, step: int, active: Tensor | None) -> Tensor:
         noise = self.random.gumbel("tokens", (log_alpha.shape[1] + 1, log_alpha.shape[2]), step)
-        star = self._draw_star(log_alpha, noise, s, step) if self.any_star else z_t
+        star = self._draw_star(log_alpha, noise, s, step, active) if self.any_star else z_t
         if not self.any_markov:
             return star
         markov = draw_categorical(log_markov_marginal(log_alpha, z_t, self.schedule, s, t), noise)
         return torch.where(self.is_markov, markov, star)
 
-    def _draw_star(self, log_alpha: Tensor, noise: Tensor, s: int, step: int) -> Tensor:
+    def _draw_star(self, log_alpha: Tensor, noise: Tensor, s: int, step: int, active: Tensor | None) -> Tensor:
         log_alpha = truncate_top_p(log_alpha, self.top_p)
         if self.remasking == "independent":
             return draw_categorical(log_star_marginal(log_alpha, self.schedule, s), noise)
@@ -57,5 +61,10 @@ class TokenSampler:
         else:
             order_by = log_alpha.amax(dim=1)  # certainty of the optimised posterior
         cumulative = self.schedule.between(0, s)
-        count = int(z_0.shape[1] * (cumulative.gamma - cumulative.beta))
-        return z_0.scatter(1, order_by.argsort(dim=1, stable=True)[:, :count], self.schedule.mask_id)
+        share = cumulative.gamma - cumulative.beta
+        if active is None:
+            count = int(z_0.shape[1] * share)
+            return z_0.scatter(1, order_by.argsort(dim=1, stable=True)[:, :count], self.schedule.mask_id)
+        rank = order_by.masked_fill(~active, torch.inf).argsort(dim=1, stable=True).argsort(dim=1)
+        counts = (active.sum(dim=1, keepdim=True) * share).int()  # (B, 1): rows have lengths of their own
+        return torch.where(rank < counts, self.schedule.mask_id, z_0)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from g2d2.settings import BetaDenominator
+from g2d2.choices import BetaDenominator
 from operators import InputError
 
 

@@ -9,15 +9,15 @@ from operators.errors import InputError
 from operators.on_first_use import on_first_use
 
 if TYPE_CHECKING:
-    from operators.base import Operator, OperatorSettings
+    from operators.base import Linear, Operator, OperatorSettings, Spectral
     from operators.measurement import check_measurement, measure
     from operators.registry import (
         build_operator,
         operator_names,
         operator_settings,
-        register_operator,
         stack_operators,
     )
+    from operators.signals import Signal, find_signal
     from operators.svd import Svd
     from operators.tasks import TASKS, Task
     from operators.validation import validate
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
 __all__ = [
     "TASKS",
     "InputError",
+    "Linear",
     "Operator",
     "OperatorSettings",
+    "Signal",
+    "Spectral",
     "Svd",
     "Task",
     "build_operator",
     "check_measurement",
+    "find_signal",
     "measure",
     "operator_names",
     "operator_settings",
-    "register_operator",
     "stack_operators",
     "validate",
 ]
@@ -43,16 +46,19 @@ __getattr__ = on_first_use(
     __name__,
     {
         "TASKS": "tasks",
+        "Linear": "base",
         "Operator": "base",
         "OperatorSettings": "base",
+        "Signal": "signals",
+        "Spectral": "base",
         "Svd": "svd",
         "Task": "tasks",
         "build_operator": "registry",
         "check_measurement": "measurement",
+        "find_signal": "signals",
         "measure": "measurement",
         "operator_names": "registry",
         "operator_settings": "registry",
-        "register_operator": "registry",
         "stack_operators": "registry",
         "validate": "validation",
     },

@@ -1,4 +1,4 @@
-"""The contract of a forward model: y = A x for a batch, its exact transpose, and what of y is observed."""
+"""The contract of a forward model: y = A(x) for a batch, what of y is observed, and more where A is linear."""
 
 import copy
 import math
@@ -12,43 +12,52 @@ from torch import Tensor, nn
 from operators.errors import InputError
 from operators.svd import Svd
 
-Shape = tuple[int, int, int]
+Shape = tuple[int, ...]
 
 _LARGEST_DENSE = 2**27
 
 
 class OperatorSettings(BaseModel):
-    """What decides an operator, apart from the image's shape."""
+    """What decides an operator, apart from the shape of x."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class Operator(nn.Module):
-    """A linear map on images (B, C, H, W); subclasses implement `_apply_forward` and `_apply_adjoint`.
+    """A differentiable map on batches of signals; a subclass implements `_apply_forward`.
 
-    Every buffer has a leading axis of rows: length 1 when all images share the settings, B after `stack`.
+    Every buffer has a leading axis of rows: length 1 when all rows share the settings, B after `stack`.
     Buffers are float64 until `.to(dtype)`, so that float64 work loses nothing; each use casts to the input's.
     """
 
-    name: ClassVar[str]
-    settings_model: ClassVar[type[OperatorSettings]]
+    name: ClassVar[str] = "operator"
+    """What sentences call it; by default the class's own name."""
+    settings_model: ClassVar[type[OperatorSettings]] = OperatorSettings
+    signal: ClassVar[str] = "image"
+    """What x is, by name."""
 
     def __init__(
         self,
         settings: OperatorSettings,
-        image_shape: Shape,
-        measurement_shape: Shape | None = None,
+        x_shape: Shape,
+        y_shape: Shape | None = None,
         measurement_count: int | None = None,
     ) -> None:
         super().__init__()
-        self.image_shape = image_shape
-        self.measurement_shape = measurement_shape or image_shape
+        self.x_shape = x_shape
+        self.y_shape = y_shape or x_shape
         self.row_settings: tuple[OperatorSettings, ...] = (settings,)
-        self.measurement_counts: tuple[int, ...] = (measurement_count or math.prod(self.measurement_shape),)
+        self.row_shapes: tuple[Shape, ...] = (x_shape,)
+        """Of each row's own x; shorter than `x_shape` where a ragged signal is padded."""
+        self.measurement_counts: tuple[int, ...] = (measurement_count or math.prod(self.y_shape),)
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     @property
     def rows(self) -> int:
-        """1 when every image of a batch meets the same settings, else the batch size it was stacked for."""
+        """1 when every x of a batch meets the same settings, else the batch size it was stacked for."""
         return len(self.row_settings)
 
     @property
@@ -65,19 +74,18 @@ class Operator(nn.Module):
             raise InputError(f"{self.name}: the {self.rows} rows observe different counts: use measurement_counts.")
         return self.measurement_counts[0]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """A x: (B, *image_shape) -> (B, *measurement_shape)."""
-        self.check_batch(x, self.image_shape, "image batch")
-        return self._apply_forward(x)
+    def x_shapes(self, batch: int) -> list[Shape]:
+        """The own shape of every x of a batch of so many rows."""
+        return list(self.row_shapes) if self.rows > 1 else list(self.row_shapes) * batch
 
-    def adjoint(self, y: Tensor) -> Tensor:
-        """A^T y: (B, *measurement_shape) -> (B, *image_shape)."""
-        self.check_batch(y, self.measurement_shape, "measurement batch")
-        return self._apply_adjoint(y)
+    def forward(self, x: Tensor) -> Tensor:
+        """A(x): (B, *x_shape) -> (B, *y_shape)."""
+        self.check_batch(x, self.x_shape, "x")
+        return self._apply_forward(x)
 
     def check_batch(self, batch: Tensor, shape: Shape, what: str) -> None:
         """Raise an InputError unless `batch` is (B, *shape), floating point, with a row for each of ours."""
-        if batch.ndim != 4 or tuple(batch.shape[1:]) != shape:
+        if batch.ndim != len(shape) + 1 or tuple(batch.shape[1:]) != shape:
             raise InputError(f"{self.name}: the {what} has shape {tuple(batch.shape)}: it must be (B, {_join(shape)}).")
         if not batch.is_floating_point():
             raise InputError(f"{self.name}: the {what} has dtype {batch.dtype}: it must be a floating-point dtype.")
@@ -87,42 +95,23 @@ class Operator(nn.Module):
                 f"it must have {self.rows}, one for each operator that was stacked."
             )
 
-    @torch.no_grad()
-    def as_image(self, y: Tensor) -> Tensor:
-        """What a measurement shows without any method: itself where it has the image's shape, else A^T y.
+    def cropped(self, x: Tensor) -> Tensor:
+        """x as long as this batch's longest, where a prior makes longer ones of a ragged signal."""
+        return x if tuple(x.shape[1:]) == self.x_shape else x[:, : self.x_shape[0]]
 
-        A^T y is scaled so that a flat image stays flat; pixels that no measurement sees are 0.
-        """
-        self.check_batch(y, self.measurement_shape, "measurement batch")
-        if self.measurement_shape == self.image_shape:
-            return y.clone()
-        ones = torch.ones(max(self.rows, 1), *self.image_shape, dtype=y.dtype, device=y.device)
-        seen = self._apply_adjoint(self._apply_forward(ones))
-        faint = seen.abs() <= 1e-6 * seen.abs().amax(dim=(1, 2, 3), keepdim=True)
-        return torch.where(faint, 0, self._apply_adjoint(y) / seen.masked_fill(faint, 1))
+    def norm(self, residual: Tensor) -> Tensor:
+        """The size of a residual y - A(x) of each row, as a likelihood takes it. (B,)"""
+        size: Tensor = torch.linalg.vector_norm(residual.flatten(1), dim=1)
+        return size
+
+    def estimate(self, y: Tensor) -> Tensor | None:
+        """The x that a measurement shows by itself: y where it has x's shape, else None."""
+        self.check_batch(y, self.y_shape, "measurement batch")
+        return y.clone() if self.y_shape == self.x_shape else None
 
     def mask_noise(self, noise: Tensor) -> Tensor:
         """Remove noise from entries of y that are not observed; by default all are."""
         return noise
-
-    def svd(self) -> Svd:
-        """The singular value decomposition of A."""
-        raise InputError(f"{self.name} has no singular value decomposition: choose an operator that acts per axis.")
-
-    @torch.no_grad()
-    def dense(self) -> Tensor:
-        """A as a float64 matrix (prod(measurement_shape), prod(image_shape)), for small images."""
-        pixels, entries = math.prod(self.image_shape), math.prod(self.measurement_shape)
-        if self.rows > 1:
-            raise InputError(f"{self.name}: dense() needs one row and this operator has {self.rows}.")
-        if pixels * entries > _LARGEST_DENSE:
-            raise InputError(
-                f"{self.name}: image_shape {self.image_shape} needs a dense matrix of {entries} x {pixels}: "
-                f"at most {_LARGEST_DENSE} elements are allowed."
-            )
-        device = next((buffer.device for buffer in self.buffers()), None)
-        basis = torch.eye(pixels, dtype=torch.float64, device=device).reshape(pixels, *self.image_shape)
-        return self.forward(basis).reshape(pixels, entries).T.contiguous()
 
     def stack(self, others: Sequence[Self]) -> Self:
         """One operator whose row i is the i-th of self and others; `stack_operators` checks that they fit."""
@@ -134,7 +123,10 @@ class Operator(nn.Module):
                 name, self._stack_buffer([op.get_buffer(name).to(own) for op in operators]), persistent=False
             )
         stacked.row_settings = tuple(settings for op in operators for settings in op.row_settings)
+        stacked.row_shapes = tuple(shape for op in operators for shape in op.row_shapes)
         stacked.measurement_counts = tuple(count for op in operators for count in op.measurement_counts)
+        for field in ("x_shape", "y_shape"):  # equal, but for the length of a ragged signal
+            setattr(stacked, field, max(getattr(op, field) for op in operators))
         return stacked
 
     def select(self, rows: slice) -> Self:
@@ -144,20 +136,76 @@ class Operator(nn.Module):
         part = copy.copy(self)
         part._buffers = {name: None if buffer is None else buffer[rows] for name, buffer in self._buffers.items()}
         part.row_settings, part.measurement_counts = self.row_settings[rows], self.measurement_counts[rows]
+        part.row_shapes = self.row_shapes[rows]
         return part
 
     def extra_repr(self) -> str:
         """Shown by print(op)."""
-        return f"{self.image_shape} -> {self.measurement_shape}, rows={self.rows}, {self.row_settings[0]!r}"
+        return f"{self.x_shape} -> {self.y_shape}, rows={self.rows}, {self.row_settings[0]!r}"
 
     def _apply_forward(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
+    def _stack_buffer(self, buffers: Sequence[Tensor]) -> Tensor:
+        """Buffers (1, ...) as one (B, ...); those of a ragged signal are padded with zeros to the longest."""
+        longest = max(buffer.shape[1] for buffer in buffers) if buffers[0].ndim > 1 else 0
+        padded = [_lengthened(buffer, longest) if longest else buffer for buffer in buffers]
+        return torch.cat(padded)
+
+
+class Linear(Operator):
+    """A linear operator: a subclass implements `_apply_adjoint` too, the exact transpose."""
+
+    def adjoint(self, y: Tensor) -> Tensor:
+        """A^T y: (B, *y_shape) -> (B, *x_shape)."""
+        self.check_batch(y, self.y_shape, "measurement batch")
+        return self._apply_adjoint(y)
+
+    @torch.no_grad()
+    def estimate(self, y: Tensor) -> Tensor | None:
+        """The measurement itself where it has x's shape, else A^T y.
+
+        A^T y is scaled so that a flat signal stays flat; entries that no measurement sees are 0.
+        """
+        shown = super().estimate(y)
+        if shown is not None:
+            return shown
+        ones = torch.ones(max(self.rows, 1), *self.x_shape, dtype=y.dtype, device=y.device)
+        seen = self._apply_adjoint(self._apply_forward(ones))
+        axes = tuple(range(1, seen.ndim))
+        faint = seen.abs() <= 1e-6 * seen.abs().amax(dim=axes, keepdim=True)
+        return torch.where(faint, 0, self._apply_adjoint(y) / seen.masked_fill(faint, 1))
+
+    @torch.no_grad()
+    def dense(self) -> Tensor:
+        """A as a float64 matrix (prod(y_shape), prod(x_shape)), for small signals."""
+        pixels, entries = math.prod(self.x_shape), math.prod(self.y_shape)
+        if self.rows > 1:
+            raise InputError(f"{self.name}: dense() needs one row and this operator has {self.rows}.")
+        if pixels * entries > _LARGEST_DENSE:
+            raise InputError(
+                f"{self.name}: x_shape {self.x_shape} needs a dense matrix of {entries} x {pixels}: "
+                f"at most {_LARGEST_DENSE} elements are allowed."
+            )
+        device = next((buffer.device for buffer in self.buffers()), None)
+        basis = torch.eye(pixels, dtype=torch.float64, device=device).reshape(pixels, *self.x_shape)
+        return self.forward(basis).reshape(pixels, entries).T.contiguous()
+
     def _apply_adjoint(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _stack_buffer(self, buffers: Sequence[Tensor]) -> Tensor:
-        return torch.cat(list(buffers))
+
+class Spectral(Linear):
+    """A linear operator whose singular value decomposition is known."""
+
+    def svd(self) -> Svd:
+        """The singular value decomposition of A."""
+        raise NotImplementedError
+
+
+def _lengthened(buffer: Tensor, length: int) -> Tensor:
+    missing = length - buffer.shape[1]
+    return torch.cat([buffer, buffer.new_zeros(1, missing, *buffer.shape[2:])], dim=1) if missing else buffer
 
 
 def _join(shape: Shape) -> str:

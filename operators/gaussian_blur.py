@@ -7,7 +7,6 @@ from torch import Tensor
 from operators.base import OperatorSettings, Shape
 from operators.errors import InputError
 from operators.padding import fold, reflect_index
-from operators.registry import register_operator
 from operators.separable import SeparableOperator
 
 
@@ -34,12 +33,14 @@ class GaussianBlurSettings(OperatorSettings):
         return min(half, int(4 * min(self.std, half) + 0.5))
 
 
-@register_operator("gaussian_blur", GaussianBlurSettings)
 class GaussianBlur(SeparableOperator):
     """Equals scipy's gaussian_filter in mirror mode wherever kernel_size does not cut the kernel."""
 
-    def __init__(self, settings: GaussianBlurSettings, image_shape: Shape) -> None:
-        _, height, width = image_shape
+    name = "gaussian_blur"
+    settings_model = GaussianBlurSettings
+
+    def __init__(self, settings: GaussianBlurSettings, x_shape: Shape) -> None:
+        _, height, width = x_shape
         if settings.radius >= min(height, width):
             raise InputError(
                 f"gaussian_blur: kernel_size {settings.kernel_size} with std {settings.std} reaches "
@@ -47,7 +48,7 @@ class GaussianBlur(SeparableOperator):
                 f"allows at most {min(height, width) - 1}."
             )
         taps = gaussian_taps(settings.radius, settings.std)
-        super().__init__(settings, image_shape, blur_matrix(height, taps), blur_matrix(width, taps))
+        super().__init__(settings, x_shape, blur_matrix(height, taps), blur_matrix(width, taps))
 
 
 def gaussian_taps(radius: int, std: float) -> Tensor:

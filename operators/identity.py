@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from operators.base import Operator, OperatorSettings, Shape
-from operators.registry import register_operator
+from operators.base import OperatorSettings, Shape, Spectral
 from operators.svd import Svd, svd_of_mask
 
 
@@ -12,12 +11,14 @@ class IdentitySettings(OperatorSettings):
     """The identity has nothing to set."""
 
 
-@register_operator("identity", IdentitySettings)
-class Identity(Operator):
+class Identity(Spectral):
     """A = I."""
 
-    def __init__(self, settings: IdentitySettings, image_shape: Shape) -> None:
-        super().__init__(settings, image_shape)
+    name = "identity"
+    settings_model = IdentitySettings
+
+    def __init__(self, settings: IdentitySettings, x_shape: Shape) -> None:
+        super().__init__(settings, x_shape)
 
     def _apply_forward(self, x: Tensor) -> Tensor:
         # A copy, as from every other operator: changing y in place must not change the image.
@@ -28,4 +29,4 @@ class Identity(Operator):
 
     def svd(self) -> Svd:
         """Every singular value is 1."""
-        return svd_of_mask(torch.ones(1, 1, *self.image_shape[1:]))
+        return svd_of_mask(torch.ones(1, 1, *self.x_shape[1:]))

@@ -4,20 +4,19 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from operators.base import Operator, OperatorSettings, Shape
+from operators.base import OperatorSettings, Shape, Spectral
 from operators.errors import InputError
-from operators.registry import register_operator
 from operators.seeding import seeded_generator
 from operators.svd import Svd, svd_of_mask
 
 
-class MaskOperator(Operator):
+class MaskOperator(Spectral):
     """Keep the pixels where a mask (H, W), shared by the channels, is true."""
 
     mask: Tensor  # (R, 1, H, W), bool
 
-    def __init__(self, settings: OperatorSettings, image_shape: Shape, mask: Tensor) -> None:
-        super().__init__(settings, image_shape, measurement_count=image_shape[0] * int(mask.sum()))
+    def __init__(self, settings: OperatorSettings, x_shape: Shape, mask: Tensor) -> None:
+        super().__init__(settings, x_shape, measurement_count=x_shape[0] * int(mask.sum()))
         self.register_buffer("mask", mask[None, None], persistent=False)
 
     def _apply_forward(self, x: Tensor) -> Tensor:
@@ -52,12 +51,14 @@ class BoxInpaintingSettings(OperatorSettings):
     """Missing columns."""
 
 
-@register_operator("box_inpainting", BoxInpaintingSettings)
 class BoxInpainting(MaskOperator):
     """One rectangle of the image is missing."""
 
-    def __init__(self, settings: BoxInpaintingSettings, image_shape: Shape) -> None:
-        _, height, width = image_shape
+    name = "box_inpainting"
+    settings_model = BoxInpaintingSettings
+
+    def __init__(self, settings: BoxInpaintingSettings, x_shape: Shape) -> None:
+        _, height, width = x_shape
         for start, extent, side in (("top", "height", height), ("left", "width", width)):
             first, count = getattr(settings, start), getattr(settings, extent)
             if first + count > side:
@@ -72,7 +73,7 @@ class BoxInpainting(MaskOperator):
                 f"box_inpainting: height {settings.height} and width {settings.width} cover the whole "
                 f"{width}x{height} image: at least one pixel must remain."
             )
-        super().__init__(settings, image_shape, mask)
+        super().__init__(settings, x_shape, mask)
 
 
 class RandomInpaintingSettings(OperatorSettings):
@@ -85,12 +86,14 @@ class RandomInpaintingSettings(OperatorSettings):
     """Decides which pixels; the same on every device."""
 
 
-@register_operator("random_inpainting", RandomInpaintingSettings)
 class RandomInpainting(MaskOperator):
     """Randomly chosen pixels are missing in all channels."""
 
-    def __init__(self, settings: RandomInpaintingSettings, image_shape: Shape) -> None:
-        _, height, width = image_shape
+    name = "random_inpainting"
+    settings_model = RandomInpaintingSettings
+
+    def __init__(self, settings: RandomInpaintingSettings, x_shape: Shape) -> None:
+        _, height, width = x_shape
         pixels = height * width
         kept = round(settings.keep * pixels)
         if kept == 0:
@@ -101,4 +104,4 @@ class RandomInpainting(MaskOperator):
         order = torch.randperm(pixels, generator=seeded_generator(settings.seed, "random_inpainting mask"))
         mask = torch.zeros(pixels, dtype=torch.bool)
         mask[order[:kept]] = True
-        super().__init__(settings, image_shape, mask.reshape(height, width))
+        super().__init__(settings, x_shape, mask.reshape(height, width))

@@ -14,20 +14,21 @@ from operators.validation import shorten
 
 @torch.no_grad()
 def measure(op: Operator, x: Tensor, *, sigma: float | Sequence[float], seeds: Sequence[int]) -> Tensor:
-    """op(x) + sigma * noise, (B, *measurement_shape); the noise of row i depends on seeds[i] alone."""
+    """op(x) + sigma * noise, (B, *y_shape); the noise of row i depends on seeds[i] alone."""
     clean: Tensor = op(x)
     batch = clean.shape[0]
     if len(seeds) != batch:
         raise InputError(f"seeds has {len(seeds)} entries: it must have one per row, {batch}.")
     levels = _sigma_per_row(sigma, batch)
     noise = torch.stack([_draw(seed, op) for seed in seeds]) if batch else clean.new_zeros(clean.shape)
-    scaled = noise.to(clean) * torch.tensor(levels, dtype=clean.dtype, device=clean.device)[:, None, None, None]
+    scale = torch.tensor(levels, dtype=clean.dtype, device=clean.device)
+    scaled = noise.to(clean) * scale.view(-1, *[1] * (clean.ndim - 1))
     return clean + op.mask_noise(scaled)
 
 
 def check_measurement(op: Operator, y: Tensor) -> None:
     """Raise an InputError unless y is a batch of finite measurements that `op` can have made."""
-    op.check_batch(y, op.measurement_shape, "measurement batch")
+    op.check_batch(y, op.y_shape, "measurement batch")
     bad = (~torch.isfinite(y)).flatten(1).sum(1)
     if bad.any():
         row = int(bad.nonzero()[0])
@@ -38,7 +39,7 @@ def check_measurement(op: Operator, y: Tensor) -> None:
 
 def _draw(seed: int, op: Operator) -> Tensor:
     generator = seeded_generator(seed, "measurement noise")
-    return torch.randn(op.measurement_shape, generator=generator, dtype=torch.float32)
+    return torch.randn(op.y_shape, generator=generator, dtype=torch.float32)
 
 
 def _sigma_per_row(sigma: float | Sequence[float], batch: int) -> list[float]:

@@ -8,10 +8,9 @@ from pydantic import Field, field_validator
 from torch import Tensor
 from torch.nn import functional as F
 
-from operators.base import Operator, OperatorSettings, Shape
+from operators.base import Linear, OperatorSettings, Shape
 from operators.errors import InputError
 from operators.padding import fold, reflect_index
-from operators.registry import register_operator
 
 
 class MotionBlurSettings(OperatorSettings):
@@ -31,14 +30,16 @@ class MotionBlurSettings(OperatorSettings):
         return value
 
 
-@register_operator("motion_blur", MotionBlurSettings)
-class MotionBlur(Operator):
+class MotionBlur(Linear):
     """Convolution with a line, through the FFT: its cost does not grow with the kernel."""
+
+    name = "motion_blur"
+    settings_model = MotionBlurSettings
 
     kernel: Tensor  # (R, 1, k, k)
 
-    def __init__(self, settings: MotionBlurSettings, image_shape: Shape) -> None:
-        _, height, width = image_shape
+    def __init__(self, settings: MotionBlurSettings, x_shape: Shape) -> None:
+        _, height, width = x_shape
         reach = settings.kernel_size // 2
         if reach >= min(height, width):
             raise InputError(
@@ -46,7 +47,7 @@ class MotionBlur(Operator):
                 f"reflect padding of a {width}x{height} image allows kernel_size up to "
                 f"{2 * min(height, width) - 1}."
             )
-        super().__init__(settings, image_shape)
+        super().__init__(settings, x_shape)
         self.register_buffer("kernel", line_kernel(settings.kernel_size, settings.angle)[None, None], persistent=False)
 
     def _apply_forward(self, x: Tensor) -> Tensor:
@@ -71,7 +72,7 @@ class MotionBlur(Operator):
 
     @property
     def _padded_size(self) -> tuple[int, int]:
-        return self.image_shape[1] + 2 * self._reach, self.image_shape[2] + 2 * self._reach
+        return self.x_shape[1] + 2 * self._reach, self.x_shape[2] + 2 * self._reach
 
     def _transfer(self, like: Tensor) -> Tensor:
         # Kept as a real kernel and transformed at each use: a complex buffer would not survive `.to(dtype)`.

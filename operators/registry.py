@@ -1,101 +1,79 @@
-"""Operators by name: register one, list them, build one, stack several for a batch."""
+"""Operators by name: list them, build one, stack several for a batch."""
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from operators.errors import InputError
-from operators.validation import did_you_mean, shorten, validate
+from operators.extensions import Extensions
+from operators.signals import find_signal
+from operators.validation import validate
 
 if TYPE_CHECKING:
-    from operators.base import Operator, OperatorSettings, Shape
-
-OperatorClass = TypeVar("OperatorClass", bound="type[Operator]")
-
-_HOMES = {
-    "box_inpainting": "operators.inpainting",
-    "gaussian_blur": "operators.gaussian_blur",
-    "identity": "operators.identity",
-    "motion_blur": "operators.motion_blur",
-    "random_inpainting": "operators.inpainting",
-    "super_resolution": "operators.super_resolution",
-}
-"""Our own operators with the module that registers each: their names are known before torch is loaded."""
-
-LARGEST_SIDE = 2**14
-"""Operators hold matrices as large as the square of a side; beyond this one row would take a machine's memory."""
-
-_REGISTRY: "dict[str, type[Operator]]" = {}
+    from operators.base import Operator, OperatorSettings
 
 
-def register_operator(name: str, settings_model: "type[OperatorSettings]") -> Callable[[OperatorClass], OperatorClass]:
-    """Class decorator: the operator becomes known as `name` and is built as `cls(settings, image_shape)`."""
+def _not_an_operator(thing: Any) -> str | None:
+    from operators.base import Operator  # torch, which the names alone do without
+    from operators.extensions import subclass_of
 
-    def register(cls: OperatorClass) -> OperatorClass:
-        if name in _REGISTRY or _HOMES.get(name, cls.__module__) != cls.__module__:
-            raise InputError(f"operator {name!r} is registered already, by {_find(name).__qualname__}.")
-        cls.name = name
-        cls.settings_model = settings_model
-        _REGISTRY[name] = cls
-        return cls
+    return subclass_of(Operator)(thing)
 
-    return register
+
+OPERATORS: "Extensions[type[Operator]]" = Extensions(
+    "operator",
+    "g2d2.operators",
+    {
+        "box_inpainting": "operators.inpainting:BoxInpainting",
+        "gaussian_blur": "operators.gaussian_blur:GaussianBlur",
+        "identity": "operators.identity:Identity",
+        "motion_blur": "operators.motion_blur:MotionBlur",
+        "random_inpainting": "operators.inpainting:RandomInpainting",
+        "super_resolution": "operators.super_resolution:SuperResolution",
+    },
+    _not_an_operator,
+)
 
 
 def operator_names() -> tuple[str, ...]:
-    """Every registered name, sorted."""
-    return tuple(sorted({*_HOMES, *_REGISTRY}))
+    """Every known name, sorted."""
+    return OPERATORS.names()
 
 
 def operator_settings(name: str) -> "type[OperatorSettings]":
     """The settings model of the operator called `name`."""
-    return _find(name).settings_model
+    return OPERATORS.find(name).settings_model
 
 
 def build_operator(
     name: str,
     params: "Mapping[str, Any] | OperatorSettings | None" = None,
     *,
-    image_shape: Sequence[int],
+    x_shape: Sequence[int],
 ) -> "Operator":
-    """The operator called `name` for images (C, H, W); settings that `params` omits keep their defaults."""
-    cls = _find(name)
+    """The operator called `name` for x of this shape; settings that `params` omits keep their defaults."""
+    cls = OPERATORS.find(name)
     settings = validate(cls.settings_model, params, where=name)
-    return cls(settings, _check_shape(image_shape))
+    return cls(settings, find_signal(cls.signal).check_shape(x_shape))
 
 
 def stack_operators(operators: "Sequence[Operator]") -> "Operator":
-    """One operator for a batch whose row i meets operators[i]; the first itself if all settings are equal."""
+    """One operator for a batch whose row i meets operators[i]; the first itself if all rows are alike."""
     if not operators:
         raise InputError("stack_operators got an empty list: it needs one operator per row.")
     first = operators[0]
+    signal = find_signal(first.signal)
     for row, other in enumerate(operators[1:], start=1):
-        for field in ("name", "image_shape", "measurement_shape"):
-            if getattr(other, field) != getattr(first, field):
+        for field in ("name", "x_shape", "y_shape"):
+            own, theirs = getattr(first, field), getattr(other, field)
+            same = signal.batch_shape(own) == signal.batch_shape(theirs) if field != "name" else own == theirs
+            if not same:
                 raise InputError(
-                    f"{field} of row {row} is {getattr(other, field)!r} and of row 0 "
-                    f"{getattr(first, field)!r}: all rows of one batch must have the same."
+                    f"{field} of row {row} is {theirs!r} and of row 0 {own!r}: all rows of one batch must have the "
+                    "same."
                 )
-    if all(op.rows == 1 and op.settings == first.settings for op in operators):
+    alike = {(op.row_shapes, op.y_shape) for op in operators} == {(first.row_shapes, first.y_shape)}
+    if alike and all(op.rows == 1 and op.settings == first.settings for op in operators):
         return first
     if any(op.rows > 1 for op in operators):
         raise InputError(f"{first.name}: an operator that is already stacked cannot be stacked again: pass its rows.")
     return first.stack(operators[1:])
-
-
-def _find(name: str) -> "type[Operator]":
-    if name not in operator_names():
-        near = did_you_mean(name, operator_names())
-        raise InputError(f"operator is {shorten(name)}{near}: it must be one of {', '.join(operator_names())}.")
-    if name not in _REGISTRY:
-        import_module(_HOMES[name])
-    return _REGISTRY[name]
-
-
-def _check_shape(image_shape: Sequence[int]) -> "Shape":
-    shape = tuple(image_shape)
-    if len(shape) != 3 or not all(isinstance(size, int) and size > 0 for size in shape):
-        raise InputError(f"image_shape is {shorten(image_shape)}: it must be three positive integers (C, H, W).")
-    if max(shape) > LARGEST_SIDE:
-        raise InputError(f"image_shape is {shorten(shape)}: no side may be above {LARGEST_SIDE}.")
-    return shape

@@ -5,18 +5,18 @@ Padding is folded into the 1-D matrices, so the adjoint is their transpose and t
 
 from torch import Tensor
 
-from operators.base import Operator, OperatorSettings, Shape
+from operators.base import OperatorSettings, Shape, Spectral
 from operators.svd import Svd, apply_per_axis, svd_per_axis
 
 
-class SeparableOperator(Operator):
+class SeparableOperator(Spectral):
     """A forward model given by one matrix per axis, (h, H) and (w, W)."""
 
     vertical: Tensor  # (R, h, H)
     horizontal: Tensor  # (R, w, W)
 
-    def __init__(self, settings: OperatorSettings, image_shape: Shape, vertical: Tensor, horizontal: Tensor) -> None:
-        super().__init__(settings, image_shape, (image_shape[0], vertical.shape[0], horizontal.shape[0]))
+    def __init__(self, settings: OperatorSettings, x_shape: Shape, vertical: Tensor, horizontal: Tensor) -> None:
+        super().__init__(settings, x_shape, (x_shape[0], vertical.shape[0], horizontal.shape[0]))
         self.register_buffer("vertical", vertical[None], persistent=False)
         self.register_buffer("horizontal", horizontal[None], persistent=False)
 

@@ -7,7 +7,6 @@ from torch import Tensor
 from operators.base import OperatorSettings, Shape
 from operators.errors import InputError
 from operators.padding import fold, symmetric_index
-from operators.registry import register_operator
 from operators.separable import SeparableOperator
 
 
@@ -18,18 +17,20 @@ class SuperResolutionSettings(OperatorSettings):
     """Pixels of the image per pixel of y, along each axis; must divide both sides."""
 
 
-@register_operator("super_resolution", SuperResolutionSettings)
 class SuperResolution(SeparableOperator):
     """Bicubic downsampling with a = -0.5 and symmetric padding; 256 -> 64 equals DDRM's `sr_bicubic4`."""
 
-    def __init__(self, settings: SuperResolutionSettings, image_shape: Shape) -> None:
-        _, height, width = image_shape
+    name = "super_resolution"
+    settings_model = SuperResolutionSettings
+
+    def __init__(self, settings: SuperResolutionSettings, x_shape: Shape) -> None:
+        _, height, width = x_shape
         factor = settings.factor
         if height % factor or width % factor:
             raise InputError(
                 f"super_resolution: factor is {factor}: it must divide both sides of the {width}x{height} image."
             )
-        super().__init__(settings, image_shape, bicubic_matrix(height, factor), bicubic_matrix(width, factor))
+        super().__init__(settings, x_shape, bicubic_matrix(height, factor), bicubic_matrix(width, factor))
 
 
 def bicubic_matrix(size: int, factor: int) -> Tensor:

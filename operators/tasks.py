@@ -46,7 +46,7 @@ class Task(BaseModel):
         """The operator for images of this task's size; `seed` is the picture's, where the task draws anything."""
         drawn = {"seed": seed} if self.own_seed else {}
         shape = (channels, self.image_size, self.image_size)
-        return build_operator(self.operator, self.params | drawn, image_shape=shape)
+        return build_operator(self.operator, self.params | drawn, x_shape=shape)
 
 
 _SIGMA = 0.05

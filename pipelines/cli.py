@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from g2d2.version import __version__
 from operators import InputError
 from operators.credentials import masked
-from pipelines.interrupts import INTERRUPTED, sigterm_interrupts
+from pipelines.console.interrupts import INTERRUPTED, sigterm_interrupts
 
 COMMANDS = {
     "demo": "a real sweep on the embedded prior, with nothing to prepare",

@@ -11,24 +11,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
-from g2d2.version import SOLVER_VERSION, __version__
+from g2d2.version import __version__
 from operators.plurals import counted
-from pipelines.attempts import forget
-from pipelines.committed import collect_scores, failed_shards, planned_items, unscored_notes
-from pipelines.devices import connect, devices_now, place
-from pipelines.features import cell_distances, distance_notes, distances_by_cell, without_features
-from pipelines.layout import SweepFolder
-from pipelines.lost_rows import lost_rows
-from pipelines.patience import patience, tell
-from pipelines.plan import Plan, make_plan, read_plan
-from pipelines.progress import progress
-from pipelines.readiness import check_scoring, check_work
-from pipelines.references import collected_references, score_measurements
-from pipelines.scoring import ShardScorer
-from pipelines.scorings import Scoring, added_record, chosen_scorings, known_scorings
-from pipelines.spec import SweepSpec
-from pipelines.tracking.environment import environment
-from pipelines.work_items import Shard
+from pipelines.console.progress import progress
+from pipelines.plan.planning import Plan, make_plan, read_plan
+from pipelines.plan.readiness import check_scoring, check_work
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.plan.work_items import Shard
+from pipelines.score.committed import collect_scores, failed_shards, unscored_notes
+from pipelines.score.features import cell_distances, distance_notes, distances_by_cell, without_features
+from pipelines.score.lost_rows import lost_rows
+from pipelines.score.measurement_scores import collected_references, score_measurements
+from pipelines.score.scoring import ShardScorer
+from pipelines.score.scorings import Scoring, added_record, chosen_scorings, known_scorings
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.solve.attempts import forget
+from pipelines.solve.devices import connect, devices_now, place
+from pipelines.solve.patience import announce, patience
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.track.environment import environment
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,17 @@ class SweepResult:
     notes: Sequence[str] = ()
     """Which metrics and distances lack images that the sweep has, and why."""
 
+    def stored(self, spec: SweepSpec) -> StoredSweep:
+        """With the record that everything which shows it reads."""
+        return StoredSweep(
+            self.folder, spec, self.summary, self.plan, self.scores, self.scores_url,
+            distances_by_cell(self.distances), self.references,
+        )  # fmt: skip
+
 
 def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
-    folder = SweepFolder(spec.output)
+    folder = SweepFolder(spec.output).remembering()
     plan = make_plan(spec, folder, retry_failed)
     scoring = Scoring.of(spec.metrics, spec.distribution)
     solved, scored = folder.solved_shards(), folder.scored_shards(scoring.id)
@@ -82,14 +90,14 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     to_solve = [shard for shard in plan.shards if shard.name not in solved]
     to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
     for warning in check_work(spec, plan.cells, bool(to_solve), bool(to_score)):
-        tell(f"warning: {warning}")
-    _tell_of_kept(spec, folder, bool(solved))
+        announce(f"warning: {warning}")
+    _announce_kept(spec, folder, bool(solved))
     summary = _summary(spec, plan, scoring) | _added(folder, scoring)
     folder.write_summary(summary)
     scorer = ShardScorer(spec.output, spec.manifest, scoring)
     if to_solve or to_score:
         _forget_collected(folder, plan, scoring)
-        _work(spec, plan, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
+        _work(spec, folder, plan, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
     _complete_features(folder, plan, scorer)
     score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan, summary)
@@ -100,7 +108,7 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
 
     What no scoring of the folder has yet becomes one of its own, beside the others.
     """
-    folder = SweepFolder(spec.output)
+    folder = SweepFolder(spec.output).remembering()
     plan, summary, solved = read_plan(folder), folder.read_summary(), folder.solved_shards()
     old, *added = known_scorings(folder, summary)
     own = Scoring.of(old.metrics, old.distribution)  # under another id where an earlier version made it
@@ -110,14 +118,14 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     due = [scoring for scoring, unscored in zip(chosen, left, strict=True) if unscored]
     names = ([name for one in due for name in one.metrics], [name for one in due for name in one.distribution])
     for warning in check_scoring(*names):
-        tell(f"warning: {warning}")
+        announce(f"warning: {warning}")
     own = own if own in chosen else old
     summary |= {"scoring": own.id} | added_record([*added, *chosen], own)
     folder.write_summary(summary)
     _forget_collected(folder, plan, own)
     for scoring, unscored in zip(chosen, left, strict=True):
         scorer = ShardScorer(spec.output, spec.manifest, scoring)
-        _score(scorer, [shard for shard in plan.shards if shard.name in unscored])
+        _score(folder, scorer, [shard for shard in plan.shards if shard.name in unscored])
         _complete_features(folder, plan, scorer)
         score_measurements(spec, folder, plan, scoring, again)
     return collect(folder, plan, summary)
@@ -164,35 +172,39 @@ def _forget_collected(folder: SweepFolder, plan: Plan, own: Scoring) -> None:
 def _complete_features(folder: SweepFolder, plan: Plan, scorer: ShardScorer) -> None:
     """Features that a worker had to skip, now that one may have the weights."""
     for network, shards in without_features(folder, plan, scorer.scoring).items():
-        _score(replace(scorer, only_network=network), shards)
+        _score(folder, replace(scorer, only_network=network), shards)
 
 
-def _score(scorer: ShardScorer, shards: list[Shard]) -> None:
+def _score(folder: SweepFolder, scorer: ShardScorer, shards: list[Shard]) -> None:
     if not shards:
         return
     connect()
-    from pipelines.streaming import score_only
+    from pipelines.solve.streaming import score_only
 
     with progress(_rows(shards), "images") as bar, closing(score_only(shards, scorer)) as lines:
         for line in lines:
             bar.update(line["rows"])
+            folder.committed(scorer.written(line["shard"]))
 
 
 def _work(
-    spec: SweepSpec, plan: Plan, scorer: ShardScorer, to_solve: list[Shard], to_score: list[Shard], done: int
+    spec: SweepSpec,
+    folder: SweepFolder,
+    plan: Plan,
+    scorer: ShardScorer,
+    to_solve: list[Shard],
+    to_score: list[Shard],
+    done: int,
 ) -> None:
     connect()
-    from pipelines.solving import SolverConfig  # imports the model libraries
-    from pipelines.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
+    from pipelines.solve.solving import SolverConfig  # imports the model libraries
+    from pipelines.solve.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
 
-    run, folder, stages = uuid.uuid4().hex, SweepFolder(spec.output), []
+    run, stages = uuid.uuid4().hex, []
     if to_solve:
-        placement = place(spec.resources, tell)
-        tell(f"solving {counted(_rows(to_solve), 'image')} on {placement}")
-        config = SolverConfig(
-            spec.output, spec.prior, plan.prior_digest, spec.solver.method, spec.resources, spec.keep,
-            placement.threads, run,
-        )  # fmt: skip
+        placement = place(spec.resources, announce)
+        announce(f"solving {counted(_rows(to_solve), 'image')} on {placement}")
+        config = SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, placement.threads, run)
         stages.append(solve_and_score(plan.id, to_solve, config, scorer, placement))
     if to_score:
         stages.append(score_only(to_score, scorer))
@@ -205,19 +217,21 @@ def _work(
                 for line in lines:
                     alive()
                     bar.update(line["rows"])
-                    if line.get("told"):
-                        tell(line["told"])
+                    folder.committed(folder.solved_name(line["shard"]))
+                    folder.committed(scorer.written(line["shard"]))
+                    for message in line.get("messages") or ():
+                        announce(message)
     forget(folder)
 
 
-def _tell_of_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
+def _announce_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
     """What is stored beside scores decides no id: results that are there stay as they are."""
     if not begun or not folder.store.exists("sweep.json"):
         return
     before, now = folder.read_summary()["specification"].get("keep", {}), spec.keep.model_dump(mode="json")
     added = [name for name, value in now.items() if value and value != before.get(name)]
     if added:
-        tell(
+        announce(
             f"keep.{', keep.'.join(added)}: results that are committed already were stored without it and stay so; "
             "another output has it for all."
         )
@@ -229,7 +243,7 @@ def _rows(shards: list[Shard]) -> int:
 
 def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Counts:
     """Expected against committed ids."""
-    items = planned_items(folder, plan)
+    items = plan.rows.ids
     distinct = pc.unique(table["item"])
     names = {shard.name for shard in plan.shards}
     return Counts(
@@ -252,8 +266,7 @@ def _summary(spec: SweepSpec, plan: Plan, scoring: Scoring) -> dict[str, Any]:
         "cells": len(plan.cells),
         "measurements": plan.measurements,
         "manifest_digest": plan.manifest_digest,
-        "prior_digest": plan.prior_digest,
-        "solver_version": SOLVER_VERSION,
+        "priors": plan.priors,
         "version": __version__,
         "environment": environment(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

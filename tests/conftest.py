@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what 
 @pytest.fixture(scope="session")
 def tiny_prior(tmp_path_factory):
     """The folder of a prior of 8x8 images with random weights."""
-    from g2d2.priors.random_weights import TINY, random_components
+    from g2d2.priors.vq_diffusion.random_weights import TINY, random_components
 
     folder = tmp_path_factory.mktemp("tiny-prior")
     random_components(TINY).save(folder)
@@ -49,4 +49,4 @@ def local_ray():
     os.environ |= before
 
 
-pytest_plugins = ["cluster.services.pytest_plugin"]
+pytest_plugins = ["tests.services.service_fixtures"]

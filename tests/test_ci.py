@@ -1,6 +1,7 @@
-"""What .ci/run promises of the browser: it asks for one first, and no test of the report's page is skipped."""
+"""What .ci/run promises: it asks for a browser first, no test of the page is skipped, the tests that it names exist."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,3 +46,18 @@ def test_without_a_browser_its_tests_fail_where_it_is_required(bare):
     done = run(words, bare | {"G2D2_BROWSER": "required"})
     assert done.returncode == 1, done.stdout
     assert "no Chromium is on PATH" in done.stdout
+
+
+def test_every_test_it_names_is_there():
+    lines = (ROOT / ".ci" / "run").read_text().partition("-m pytest -q")[2].splitlines()
+    named = [match[1] for line in lines if (match := re.search(r"(tests/[^\s\"]+)", line))]
+    assert len(named) > 10
+    done = run([sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *named], os.environ)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_file_of_tests_that_a_page_names_is_there():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md"), ROOT / "Makefile"]
+    named = {(page.name, path) for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())}
+    assert named
+    assert [place for place in named if not (ROOT / place[1]).exists()] == []

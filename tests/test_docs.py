@@ -27,11 +27,18 @@ def blocks(page, language):
 
 @pytest.mark.parametrize("page", ["adding-an-operator.md", "adding-a-prior.md", "metrics.md"])
 def test_examples_run(page, tmp_path):
-    found = blocks(DOCS / page, "python")
-    assert found
+    """Blocks that name a file become that file, and are imported; the others run one after the other."""
+    shown = blocks(DOCS / page, "python")
+    assert shown
+    lines = []
+    for content in shown:
+        named = re.match(r"# (\w+)\.py\n", content)
+        if named:
+            (tmp_path / f"{named[1]}.py").write_text(content)
+        lines.append(f"import {named[1]}" if named else content)
     script = tmp_path / "example.py"
-    script.write_text("\n".join(found))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    script.write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

@@ -106,7 +106,10 @@ WALKS = [
         },
         after="test -s out/tour/sweep/report/index.html",
     ),
-    Walk("docs/adding-a-solver.md"),
+    Walk("docs/adding-an-operator.md", after="test -s out/rows/report/index.html"),
+    Walk("docs/adding-a-prior.md", smaller={"--limit 8": "--limit 2"}, python=True, after="ls out/*/report/index.html"),
+    Walk("docs/adding-a-method.md", after="test -s out/landweber/report/index.html"),
+    Walk("docs/adding-a-metric.md", after="ls out/*/report/index.html"),
     Walk("docs/your-images.md"),
     Walk(
         "docs/clusters.md",
@@ -120,7 +123,7 @@ WALKS = [
             "docker build": "a container engine",
             "(umask 077": "an account at a cloud; the first part runs the same commands on this machine",
             "kubectl": "a Kubernetes cluster",
-            "python -m pipelines.lease": "an account at a cloud; tests/pipelines/test_lease.py",
+            "python -m pipelines.storage.lease": "an account at a cloud; tests/pipelines/storage/test_lease.py",
         },
     ),
     Walk(
@@ -134,7 +137,7 @@ WALKS = [
         smaller={"--address http://head:8265": '--address "$RAY_API_SERVER_ADDRESS"'},
         left_out={"ray job submit": "tests/cluster/test_submit_cluster.py"},
     ),
-    Walk("docs/manifests.md", smaller={"--limit 100": "--limit 2"}, after="test -s sheet.png"),
+    Walk("docs/manifests.md", smaller={"--limit 100": "--limit 2"}, python=True, after="test -s sheet.png"),
     Walk(
         "docs/metrics.md",
         before="cp -r examples/pictures truth; cp -r truth restored",
@@ -180,11 +183,11 @@ WALKS = [
     Walk(
         "examples/paper/README.md",
         left_out={
-            "g2d2 paper  ": "eleven minutes; tests/pipelines/test_paper_examples.py",
-            "g2d2 paper --only": "minutes; tests/pipelines/test_paper_examples.py",
+            "g2d2 paper  ": "eleven minutes; tests/pipelines/paper/test_paper_examples.py",
+            "g2d2 paper --only": "minutes; tests/pipelines/paper/test_paper_examples.py",
             "g2d2 sweep": "GPUs",
             "g2d2 paper --full": "GPUs",
-            "python examples/paper/imagenet_csv.py": "ImageNet; tests/pipelines/test_paper_examples.py",
+            "python examples/paper/imagenet_csv.py": "ImageNet; tests/pipelines/paper/test_paper_examples.py",
             "g2d2 manifest build imagenet.csv": "ImageNet",
             "g2d2 manifest build ffhq256": "FFHQ",
         },

@@ -14,7 +14,10 @@ FORBIDDEN = {
     "operators": {"g2d2", "eval", "pipelines", "cluster"} | OUTSIDE,
     "g2d2": {"eval", "pipelines", "cluster"} | OUTSIDE,
     "eval": {"pipelines", "cluster"} | OUTSIDE,
+    "cluster": {"pipelines", "eval", "g2d2"},
 }
+USERS_OF_CLUSTER = {"commands", "doctor"}
+"""Rooms of pipelines."""
 
 
 def imported(path):
@@ -31,6 +34,12 @@ def test_layer_imports_nothing_above_it(layer):
     assert files
     wrong = {str(file.relative_to(ROOT)): names for file in files if (names := FORBIDDEN[layer] & set(imported(file)))}
     assert not wrong
+
+
+def test_only_commands_and_the_doctor_know_of_clusters():
+    users = {file.relative_to(ROOT / "pipelines") for file in (ROOT / "pipelines").rglob("*.py")
+             if "cluster" in imported(file)}  # fmt: skip
+    assert {user.parts[0] for user in users} == USERS_OF_CLUSTER
 
 
 def python(code):

@@ -1,7 +1,7 @@
 """Reconstructions and scores of held-out photographs, held against those that were recorded.
 
 Rounding belongs to a machine: on one of the recorded kind every bit must be equal, on any other the means are close.
-`G2D2_RECORD=1` adds the machine at hand; do that only where a change of results is meant and SOLVER_VERSION is raised.
+`G2D2_RECORD=1` adds the machine at hand; do that only where a change is meant and the version of G2D2 is raised.
 """
 
 import json
@@ -59,8 +59,8 @@ def groups(tmp_path_factory):
     }
     (folder / "sweep.yaml").write_text(yaml.safe_dump(specification))
     g2d2("sweep", folder / "sweep.yaml")
-    solved = ds.dataset(folder / "sweep" / "solved").to_table(["item", "pixels"]).to_pylist()
-    pixels = {row["item"]: np.array(row["pixels"], np.float32) for row in solved}
+    solved = ds.dataset(folder / "sweep" / "solved").to_table(["item", "floats"]).to_pylist()
+    pixels = {row["item"]: np.array(row["floats"], np.float32) for row in solved}
     columns = ["item", "task", "process", "measurement", *METRICS]
     scores = ds.dataset(folder / "sweep" / "scores").to_table(columns).to_pylist()
     rows = {}

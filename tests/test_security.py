@@ -13,10 +13,11 @@ import pytest
 from PIL import Image
 
 from operators import InputError
+from operators import pictures as images
 from operators.validation import validate
-from pipelines import cli, images
+from pipelines import cli
 from pipelines.manifest.schema import id_problem, safe_id
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.storage import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -290,7 +291,7 @@ def listening(pids):
 
 
 def test_ray_started_for_a_sweep_listens_on_this_machine_alone():
-    code = "from pipelines.devices import connect; connect(); print('up', flush=True); input()"
+    code = "from pipelines.solve.devices import connect; connect(); print('up', flush=True); input()"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}

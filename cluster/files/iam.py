@@ -3,7 +3,7 @@
 from typing import Any
 
 from cluster.files.values import ClusterValues
-from pipelines.storage.names import parse_url
+from operators.store_urls import parse_url
 
 _EC2 = ["ec2:Describe*", "ec2:RunInstances", "ec2:TerminateInstances", "ec2:CreateTags", "ec2:DeleteTags"]
 _OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]

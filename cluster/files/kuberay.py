@@ -20,11 +20,11 @@ def ray_job(values: ClusterValues) -> dict[str, Any]:
 
 def ray_cron_job(values: ClusterValues) -> dict[str, Any]:
     """The nightly evaluation. A lease in the bucket keeps a night that outlasts the next one's start to itself."""
-    lease = ["python", "-m", "pipelines.lease", f"{values.output}/nightly-lease", "--skip", "--"]
+    lease = ["python", "-m", "pipelines.storage.lease", f"{values.output}/nightly-lease", "--skip", "--"]
     nightly = {
         "schedule": values.kubernetes.schedule,
         "timeZone": values.kubernetes.time_zone,
-        # a regression ends with exit code 1: a retry would pay for a second cluster only to tell it twice
+        # a regression ends with exit code 1: a retry would pay for a second cluster only to report it twice
         "jobTemplate": _job(values, [*lease, "g2d2", "nightly", SPECIFICATION], retries=0),
     }
     return _object(values, "RayCronJob", f"{values.name}-nightly", nightly)

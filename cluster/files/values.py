@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from cluster.files.machines import Gpu
 from operators import InputError
 from operators.plain_yaml import read_yaml
+from operators.store_urls import parse_url
 from operators.validation import validate
-from pipelines.storage.names import parse_url
 
 Plain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 """A word that means the same in YAML, in a shell and in a URL."""

@@ -66,7 +66,7 @@ def dashboard_url(address: str | None) -> str:
 
 
 class Dashboard:
-    """What is asked of a cluster here."""
+    """A cluster's jobs and machines, by its dashboard's address."""
 
     def __init__(self, address: str | None = None) -> None:
         self.url = dashboard_url(address)
@@ -74,26 +74,27 @@ class Dashboard:
         from cluster.jobs.ray_client import Client
 
         secret = token()
-        with self._told():
+        with self._one_sentence():
             self._client: Any = Client(
                 self.url, headers={} if secret is None else {"Authorization": f"Bearer {secret}"}
             )
 
     def jobs(self) -> list[Job]:
         """All submitted jobs, the latest last."""
-        with self._told():
-            found = [_job(details) for details in self._client.list_jobs() if details.submission_id]
-        return sorted(found, key=lambda job: job.started)
+        with self._one_sentence():
+            jobs = [_job(details) for details in self._client.list_jobs() if details.submission_id]
+        return sorted(jobs, key=lambda job: job.started)
 
     def job(self, job_id: str) -> Job:
-        with self._told():
+        """The job of this id; an UnknownJobError if there is none."""
+        with self._one_sentence():
             return _job(self._client.get_job_info(job_id))
 
     def submit(
         self, job_id: str, command: str, package: Path, variables: Mapping[str, str], metadata: Mapping[str, str]
     ) -> None:
         """Upload the package unless it is there, and start the command in it."""
-        with self._told():
+        with self._one_sentence():
             self._client.submit_job(
                 entrypoint=command,
                 submission_id=job_id,
@@ -103,34 +104,34 @@ class Dashboard:
 
     def stop(self, job_id: str) -> None:
         """Ask the job to end; it does so a little later."""
-        with self._told():
+        with self._one_sentence():
             self._client.stop_job(job_id)
 
     def logs(self, job_id: str) -> str:
         """All that the job has written."""
-        with self._told():
+        with self._one_sentence():
             text: str = self._client.get_job_logs(job_id)
         return text
 
     async def tail(self, job_id: str) -> AsyncIterator[str]:
         """What the job writes, from its first line on, until it ends or the connection does."""
-        with self._told():
+        with self._one_sentence():
             async for text in self._client.tail_job_logs(job_id):
                 yield text
 
     def hosts(self) -> set[str]:
-        """Names of the machines of the cluster; empty where the dashboard does not tell."""
+        """Names of the machines of the cluster; empty where the dashboard has no list of them."""
         deadline = time.monotonic() + _HOSTS_SECONDS
         while True:
-            with self._told():
-                found: list[str] | None = self._client.host_names()
-            if found or found is None or time.monotonic() > deadline:
-                return set(found or ())
+            with self._one_sentence():
+                names: list[str] | None = self._client.host_names()
+            if names or names is None or time.monotonic() > deadline:
+                return set(names or ())
             time.sleep(1)  # it has just started, and does not know even its own
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Failures of the connection as one sentence, without what was sent."""
+    def _one_sentence(self) -> Iterator[None]:
+        """A failure of the connection becomes an InputError of one sentence, without what was sent."""
         import aiohttp
         import requests
         from ray.exceptions import AuthenticationError

@@ -1,4 +1,4 @@
-"""A job's log as it grows, and its true end: a connection that ends says nothing about the job."""
+"""A job's log as it grows, and its true end: that a connection ends does not mean that the job did."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ _COULD_NOT_RUN = 2
 
 
 class Board(Protocol):
-    """What following needs of a dashboard."""
+    """A dashboard, as far as a job's log and state go."""
 
     def job(self, job_id: str) -> Job: ...
     def logs(self, job_id: str) -> str: ...
@@ -35,37 +35,39 @@ class Patience:
 
 
 class _Replay:
-    """Every connection tells the log from its beginning; only what is new is passed on."""
+    """Writes each part of the log once, though every connection sends it from its beginning."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
-        self.write, self.told, self.heard = write, 0, 0
+        self.write, self.written, self.received = write, 0, 0
 
     def begin(self) -> None:
-        self.heard = 0
+        """The log comes from its beginning again."""
+        self.received = 0
 
-    def hear(self, text: str) -> None:
-        fresh = text[max(0, self.told - self.heard) :]
-        self.heard += len(text)
+    def receive(self, text: str) -> None:
+        """Write what is new in the next part of the log."""
+        fresh = text[max(0, self.written - self.received) :]
+        self.received += len(text)
         if fresh:
             self.write(fresh)
-            self.told += len(fresh)
+            self.written += len(fresh)
 
 
 def follow(board: Board, job_id: str, write: Callable[[str], object], patience: Patience | None = None) -> Job:
-    """Write the job's log as it comes and return the job once it has ended."""
+    """The job once it has ended; its log is written as it grows."""
     patience = patience or Patience()
     replay = _Replay(write)
-    heard, wait = time.monotonic(), patience.first_wait
+    answered, wait = time.monotonic(), patience.first_wait
     while True:
         try:
             asyncio.run(_listen(board, job_id, replay, patience.silent))
             job = board.job(job_id)
             if job.ended:
-                _hear_the_end(board, job_id, replay)
+                _write_the_end(board, job_id, replay)
                 return job
-            heard, wait = time.monotonic(), patience.first_wait
+            answered, wait = time.monotonic(), patience.first_wait
         except UnreachableError as error:
-            away = time.monotonic() - heard
+            away = time.monotonic() - answered
             if away > patience.away:
                 raise UnreachableError(
                     f"job {job_id}: nothing was heard of it for {away:.0f} s, and it may still run; the same command "
@@ -75,24 +77,24 @@ def follow(board: Board, job_id: str, write: Callable[[str], object], patience: 
         time.sleep(wait)
 
 
-def _hear_the_end(board: Board, job_id: str, replay: _Replay) -> None:
-    """What no connection has told; the job's exit code is known, and worth more than its last lines."""
+def _write_the_end(board: Board, job_id: str, replay: _Replay) -> None:
+    """Write what no connection has sent. A log that cannot be read is no error: the job's exit code is known."""
     try:
         text = board.logs(job_id)
     except InputError as error:
         print(f"job {job_id}: it has ended, and the end of its log cannot be read ({error})", file=sys.stderr)
         return
     replay.begin()
-    replay.hear(text)
+    replay.receive(text)
 
 
 async def _listen(board: Board, job_id: str, replay: _Replay, silent: float) -> None:
-    """One connection, for as long as it lasts and tells something."""
+    """Receive from one connection until it ends, or sends nothing for `silent` seconds."""
     replay.begin()
     lines = board.tail(job_id)
     while True:
         try:
-            replay.hear(await asyncio.wait_for(anext(lines), silent))
+            replay.receive(await asyncio.wait_for(anext(lines), silent))
         except (StopAsyncIteration, UnreachableError, TimeoutError):
             return
 

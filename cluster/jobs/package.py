@@ -1,50 +1,18 @@
-"""What travels to the cluster: the project's code, the specification and what was asked for, as one zip file."""
+"""What travels to the cluster: files and folders of this machine, and texts, as one zip file."""
 
 import os
-import sysconfig
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
-from g2d2.solvers import SOLVERS
+from cluster.jobs.project import PROJECT
 from operators import InputError
 from operators.local_paths import local_path
-from pipelines.spec import SweepSpec
 
-PROJECT = ("cluster", "eval", "g2d2", "operators", "pipelines")
-"""The packages of this project; their data, as the embedded prior, lies inside."""
 LIMIT = 100 * 2**20
 """Bytes that Ray's dashboard accepts in one upload."""
 _LEFT_OUT = {"__pycache__", "venv", "node_modules"}
 _NAMED_IN_REFUSAL = 5
-
-
-def contents(spec: SweepSpec, included: Mapping[str, Path], installed: bool) -> dict[str, Path]:
-    """Files by their name in the package; `installed` leaves out the project, which the cluster has then."""
-    files: dict[str, Path] = {}
-    sources = dict(included)
-    own = own_package(spec.solver.method)
-    if own is not None:
-        sources.setdefault(own.name, own)
-    if not installed:
-        sources |= {name: _located(name) for name in PROJECT}
-    for name, source in sources.items():
-        for path in _files(source):
-            files[name if path == source else f"{name}/{path.relative_to(source).as_posix()}"] = path
-    return files
-
-
-def own_package(method: str) -> Path | None:
-    """The folder or file of a solver of one's own, unless it is installed or a part of the project."""
-    top = SOLVERS.get(method, method).partition(":")[0].partition(".")[0]
-    if top in PROJECT:
-        return None
-    place = _located(top)
-    installed = any(place.is_relative_to(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib"))
-    return None if installed else place
 
 
 def place_included(paths: Sequence[Path]) -> dict[str, Path]:
@@ -63,30 +31,39 @@ def place_included(paths: Sequence[Path]) -> dict[str, Path]:
     return placed
 
 
-def write_package(target: Path, spec: SweepSpec, files: Mapping[str, Path]) -> str:
-    """Write the zip file and return the specification's name in it; equal content gives equal bytes, uploaded once."""
-    name = f"{spec.name}.yaml"
-    if name in files:
-        raise InputError(f"--include: {files[name]} has the name of the specification in the package; rename it.")
-    text = yaml.safe_dump(spec.model_dump(mode="json"), sort_keys=False)
+def contents(sources: Mapping[str, Path]) -> dict[str, Path]:
+    """Every file of these files and folders by its name in the package."""
+    return {
+        name if path == source else f"{name}/{path.relative_to(source).as_posix()}": path
+        for name, source in sources.items()
+        for path in _files(source)
+    }
+
+
+def write_package(target: Path, texts: Mapping[str, str], files: Mapping[str, Path]) -> None:
+    """Write the zip file; equal content gives equal bytes, which are uploaded once."""
+    taken = next((name for name in texts if name in files), None)
+    if taken is not None:
+        raise InputError(f"--include: {files[taken]} would take the place of {taken!r} in the package; rename it.")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_entry(name), text)
-        for inside in sorted(files):
-            archive.writestr(_entry(inside), files[inside].read_bytes())
-    _check_size(target, files)
-    return name
+        for name, text in texts.items():
+            archive.writestr(_entry(name), text)
+        for name in sorted(files):
+            archive.writestr(_entry(name), files[name].read_bytes())
+    _check_size(target)
 
 
-def _check_size(package: Path, files: Mapping[str, Path]) -> None:
+def _check_size(package: Path) -> None:
     size = package.stat().st_size
     if size < LIMIT:
         return
     with zipfile.ZipFile(package) as archive:
         largest = sorted(archive.infolist(), key=lambda entry: entry.compress_size, reverse=True)[:_NAMED_IN_REFUSAL]
-    told = ", ".join(f"{entry.filename} ({entry.compress_size / 2**20:.0f} MiB)" for entry in largest)
+    listed = ", ".join(f"{entry.filename} ({entry.compress_size / 2**20:.0f} MiB)" for entry in largest)
     raise InputError(
-        f"package: it has {size / 2**20:.0f} MiB and Ray takes less than {LIMIT / 2**20:.0f}; the largest are {told}: "
-        "put data on a store or a shared path instead, or install the package on the cluster and use --installed."
+        f"package: it has {size / 2**20:.0f} MiB and Ray takes less than {LIMIT / 2**20:.0f}; the largest are "
+        f"{listed}: put data on a store or a shared path instead, or install the package on the cluster and use "
+        "--installed."
     )
 
 
@@ -109,11 +86,3 @@ def _files(source: Path) -> Iterator[Path]:
 
 def _wanted(name: str) -> bool:
     return not name.endswith((".pyc", ".partial"))
-
-
-def _located(name: str) -> Path:
-    found = find_spec(name)
-    if found is None or not (found.submodule_search_locations or found.origin):
-        raise InputError(f"package: the module {name!r} cannot be found here; add its folder to PYTHONPATH.")
-    places = list(found.submodule_search_locations or ())
-    return Path(places[0] if places else str(found.origin)).absolute()

@@ -1,4 +1,4 @@
-"""Ray's client for jobs, with a limit to every wait and errors told apart by what a caller would do about them."""
+"""Ray's client for jobs, with a limit to every wait and a kind of error for each thing that a caller would do."""
 
 import logging
 from typing import Any
@@ -14,14 +14,14 @@ _SECONDS = 60.0
 """Without a limit of its own, a request to a head that vanished would wait for ever."""
 
 for module in (dashboard_sdk, sdk):
-    logging.getLogger(module.__name__).setLevel(logging.WARNING)  # they tell of every upload and closed socket
+    logging.getLogger(module.__name__).setLevel(logging.WARNING)  # they log every upload and closed socket
 
 
 class Client(JobSubmissionClient):  # type: ignore[misc]  # Ray has no types
     """As Ray's, but impatient."""
 
     def host_names(self) -> list[str] | None:
-        """Of the nodes that live; None from a dashboard that does not tell."""
+        """Names of the machines of living nodes; None from a dashboard that has no such list."""
         answer = self._do_request("GET", "/nodes?view=hostNameList")
         if answer.status_code != 200:
             return None
@@ -31,10 +31,10 @@ class Client(JobSubmissionClient):  # type: ignore[misc]  # Ray has no types
         return super()._do_request(method, endpoint, **({"timeout": _SECONDS} | options))
 
     def _raise_error(self, r: Any) -> None:
-        said = " ".join(str(r.text).split())
-        if "already exists" in said:
+        answer = " ".join(str(r.text).split())
+        if "already exists" in answer:
             raise DuplicateJobError("job: its id is taken.")
         if r.status_code == 404:
-            raise UnknownJobError(f"job: {said[:200]}; the cluster may have been started anew since.")
-        sentence = f"--address: {self._address} answered {r.status_code} ({said[-300:]})."
+            raise UnknownJobError(f"job: {answer[:200]}; the cluster may have been started anew since.")
+        sentence = f"--address: {self._address} answered {r.status_code} ({answer[-300:]})."
         raise UnreachableError(sentence) if r.status_code >= 500 else InputError(sentence)

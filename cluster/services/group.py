@@ -1,4 +1,4 @@
-"""The services of one folder together: start some, stop all, tell how they are and how to reach them."""
+"""The services of one folder together: start, stop, states, and the variables that clients need."""
 
 import fcntl
 import os
@@ -22,6 +22,7 @@ _GIVEN_PORTS = {"store": "s3", "mlflow": "http", "ray": "dashboard"}
 
 
 def default_folder() -> Path:
+    """Where services live unless another folder is named: below XDG_STATE_HOME, or its usual place."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "g2d2" / "services"
 
@@ -44,15 +45,17 @@ class ServiceGroup:
     def environment_file(self) -> Path:
         return self.folder / "env"
 
-    def start(self, names: Collection[str] = DEFAULT, tell: Callable[[Service], None] = lambda service: None) -> None:
-        """Start those named, and PostgreSQL for MLflow; `tell` hears of each as it becomes ready."""
+    def start(
+        self, names: Collection[str] = DEFAULT, announce: Callable[[Service], None] = lambda service: None
+    ) -> None:
+        """Start those named, and PostgreSQL for MLflow; `announce` is called with each as it becomes ready."""
         wanted = {*names, "postgres"} if "mlflow" in names else {*names}
         with self._locked():
             for name in NAMES:
                 if name in wanted:
                     self.services[name].start()
                     self._write_environment()
-                    tell(self.services[name])
+                    announce(self.services[name])
 
     def stop(self, names: Collection[str] = NAMES, erase: bool = False) -> list[str]:
         """Stop those named, last started first; the names of those that ran."""

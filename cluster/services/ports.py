@@ -10,6 +10,7 @@ _LOWEST, _HIGHEST = 12000, 21900
 
 
 def is_free(port: int) -> bool:
+    """Whether a server could listen on this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -22,7 +23,7 @@ def is_free(port: int) -> bool:
 def free_ports(count: int, companion: int = 0) -> list[int]:
     """Different free ports below the range the system hands out by itself, each with port + companion free too."""
     candidates = random.sample(range(_LOWEST, _HIGHEST), _HIGHEST - _LOWEST)
-    found = [port for port in candidates[:500] if is_free(port) and (not companion or is_free(port + companion))]
-    if len(found) < count:
+    ports = [port for port in candidates[:500] if is_free(port) and (not companion or is_free(port + companion))]
+    if len(ports) < count:
         raise ServiceError(f"ports: fewer than {count} are free between {_LOWEST} and {_HIGHEST}; close some servers.")
-    return found[:count]
+    return ports[:count]

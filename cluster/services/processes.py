@@ -61,14 +61,14 @@ def spawn(
 
 def tree(records: Iterable[ProcessRecord]) -> list[psutil.Process]:
     """Those of the recorded processes that live, and their descendants."""
-    found: dict[int, psutil.Process] = {}
+    living: dict[int, psutil.Process] = {}
     for process in filter(None, (record.find() for record in records)):
-        found[process.pid] = process
+        living[process.pid] = process
         try:
-            found |= {child.pid: child for child in process.children(recursive=True)}
+            living |= {child.pid: child for child in process.children(recursive=True)}
         except psutil.NoSuchProcess:
             continue
-    return list(found.values())
+    return list(living.values())
 
 
 def stop(records: Sequence[ProcessRecord], first_signal: signal.Signals) -> list[int]:

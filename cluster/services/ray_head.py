@@ -57,7 +57,7 @@ class RayHead(Service):
         return [ray, "start", "--head", "--block", "--disable-usage-stats", *node, *board, *others, *workers]
 
     def process_environment(self) -> dict[str, str]:
-        """Jobs find this environment's programs, and the services started before, without being told."""
+        """Jobs find this environment's programs, and the services that started before, by their PATH and variables."""
         inherited = {
             key: value for key, value in os.environ.items() if key not in ("RAY_ADDRESS", "RAY_AUTH_TOKEN_PATH")
         }

@@ -1,11 +1,12 @@
 """Did a change make reconstructions worse? Two scored tables in, a verdict per cell and metric out."""
 
+from eval.gate.cell_pairs import CellPair, pair_cells
 from eval.gate.comparison import compare
 from eval.gate.result import GateResult, Judgement, Outcome, Verdict
-from eval.gate.tolerances import DEFAULT_TOLERANCES, Tolerance, default_tolerances, parse_tolerances
+from eval.gate.tolerances import Tolerance, default_tolerances, parse_tolerances
 
 __all__ = [
-    "DEFAULT_TOLERANCES",
+    "CellPair",
     "GateResult",
     "Judgement",
     "Outcome",
@@ -13,5 +14,6 @@ __all__ = [
     "Verdict",
     "compare",
     "default_tolerances",
+    "pair_cells",
     "parse_tolerances",
 ]

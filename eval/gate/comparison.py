@@ -10,6 +10,9 @@ The gain is the paired mean difference, candidate minus baseline, turned so that
 - missing when the candidate lacks a result that the baseline has, and incomparable when the two did not see the same
   data. Both fail the gate.
 
+Cells are paired by what they share (`eval.gate.cell_pairs`); where settings of a pair differ, it is judged all the same
+and says which.
+
 Testing against no loss, and not against a loss of the tolerance, is deliberate. Where nothing changed, the differences
 of two runs are symmetric about zero and the test is exact for any noise, so false alarms are as rare as promised; and a
 loss of three tolerances is found with far fewer images.
@@ -22,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from eval.gate.cell_pairs import CellPair, pair_cells
 from eval.gate.circumstances import circumstances
 from eval.gate.result import GateResult, Judgement, Verdict
-from eval.gate.tolerances import DEFAULT_TOLERANCES, Tolerance, checked_tolerance, default_tolerances
+from eval.gate.tolerances import Tolerance, checked_tolerance, default_tolerances
 from eval.scores import CellValues, ScoreTable
 from eval.statistics.bootstrap import Interval
 from eval.statistics.multiplicity import holm
@@ -44,25 +48,25 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> GateResult:
-    """Judge each cell of the baseline by each metric that has a tolerance; by default those of DEFAULT_TOLERANCES."""
-    judged = _chosen(baseline, tolerances)
+    """Judge each cell of the baseline by each metric that has a tolerance, by default its own."""
+    judged, pairs = _chosen(baseline, tolerances), pair_cells(candidate, baseline)
     judgements = [
-        _measured(candidate, baseline, cell, metric, tolerance, resamples, seed)
+        _measured(candidate, baseline, cell, pair, metric, tolerance, resamples, seed)
         for metric, tolerance in judged.items()
-        for cell in baseline.cells()
+        for cell, pair in pairs.items()
     ]
     tested = [i for i, judgement in enumerate(judgements) if judgement.p_value is not None]
     corrected = holm([judgements[i].p_value or 0.0 for i in tested])
     for i, p in zip(tested, corrected, strict=True):
         judgements[i] = _decided(judgements[i], float(p), len(tested))
-    return GateResult(judgements=tuple(judgements), notes=tuple(_notes(candidate, baseline)))
+    return GateResult(judgements=tuple(judgements), notes=tuple(_notes(candidate, baseline, pairs)), pairs=pairs)
 
 
 def _chosen(
     baseline: ScoreTable, tolerances: Mapping[str, Tolerance | Mapping[str, Any]] | None
 ) -> dict[str, Tolerance]:
     if tolerances is None:
-        return default_tolerances(baseline.metrics)
+        return default_tolerances(baseline.metrics, info=baseline.info)
     has = f"the baseline has {', '.join(baseline.metrics) or 'no metrics'}"
     if not tolerances:
         raise InputError(f"tolerances: none is given: name at least one metric; {has}.")
@@ -76,18 +80,19 @@ def _measured(
     candidate: ScoreTable,
     baseline: ScoreTable,
     cell: str,
+    pair: CellPair,
     metric: str,
     tolerance: Tolerance,
     resamples: int,
     seed: int,
 ) -> Judgement:
     """The difference and its p-value, or why there is none; `_decided` turns them into a verdict."""
-    empty = Judgement(cell, baseline.cell_label(cell), metric, Verdict.MISSING, tolerance)
-    if cell not in candidate.cells():
-        return replace(empty, reason="the candidate does not have this cell")
+    empty = Judgement(cell, baseline.cell_label(cell), metric, Verdict.MISSING, tolerance, changes=pair.changes)
+    if pair.candidate is None:
+        return replace(empty, reason=pair.reason)
     if metric not in candidate.metrics:
         return replace(empty, reason=f"the candidate does not have {metric}")
-    new, old = candidate.values(cell, metric), baseline.values(cell, metric)
+    new, old = candidate.values(pair.candidate, metric), baseline.values(cell, metric)
     lacking = _lacking(new, old)
     if lacking:
         return replace(empty, reason=lacking)
@@ -172,12 +177,14 @@ def _enough(difference: Interval, excess: float) -> str:
     return f"{int(np.ceil(difference.clusters * excess**2)):,} are needed".replace(",", " ")
 
 
-def _notes(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
+def _notes(candidate: ScoreTable, baseline: ScoreTable, pairs: Mapping[str, CellPair]) -> list[str]:
     notes = circumstances(candidate, baseline)
-    new = [candidate.cell_label(cell) for cell in candidate.cells() if cell not in baseline.cells()]
+    paired_cells = {pair.candidate for pair in pairs.values()}
+    new = [candidate.cell_label(cell) for cell in candidate.cells() if cell not in paired_cells]
     if new:
         notes.append(f"{counted(len(new), 'cell')} only in the candidate, not judged: {'; '.join(new[:5])}")
-    metrics = [name for name in DEFAULT_TOLERANCES if name in candidate.metrics and name not in baseline.metrics]
+    judged = [name for name in candidate.metrics if candidate.info(name).tolerance is not None]
+    metrics = [name for name in judged if name not in baseline.metrics]
     if metrics:
         notes.append(f"only the candidate has {', '.join(metrics)}: not judged")
     for name, table in (("candidate", candidate), ("baseline", baseline)):

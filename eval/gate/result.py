@@ -1,18 +1,22 @@
-"""What the gate found, told to programs (JSON), to build servers (JUnit) and to people (text, Markdown)."""
+"""The judgements of a gate, and what they come to as JSON, JUnit, rows of words and Markdown."""
 
 import json
 import re
 import xml.etree.ElementTree as xml
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from eval.gate.cell_pairs import CellPair
 from eval.gate.tolerances import Tolerance
+from eval.record.typeset import pipe_table
 from eval.statistics.bootstrap import Interval
+from operators.plurals import counted
 
 JSON_VERSION = 1
+_NAMED = 3
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -59,6 +63,18 @@ class Judgement:
     p_value: float | None = None
     p_corrected: float | None = None
     reason: str | None = None
+    changes: tuple[str, ...] = ()
+    """Settings of the candidate's cell that are not the baseline's: `iterations 6 -> 8`."""
+
+    @property
+    def cause(self) -> str | None:
+        """The reason without what concerns this cell alone, such as its nearest: many results may share it."""
+        return None if self.reason is None or self.difference is not None else self.reason.partition(";")[0]
+
+    def remarks(self) -> list[str]:
+        """What differs besides the result, and why the verdict is what it is."""
+        changed = [f"settings differ: {', '.join(self.changes)}"] if self.changes else []
+        return [*changed, *([] if self.reason is None else [self.reason])]
 
     def sentence(self) -> str:
         """The finding in one line, for messages."""
@@ -66,7 +82,7 @@ class Judgement:
         if d is None or self.candidate_mean is None or self.baseline_mean is None:
             return f"{self.metric} of {self.label} is {self.verdict}: {self.reason}"
         known = "" if d.low is None else f" [{d.low:+.4g}, {d.high:+.4g}]"
-        more = "" if self.reason is None else f"; {self.reason}"
+        more = "".join(f"; {remark}" for remark in self.remarks())
         return (
             f"{self.metric} of {self.label} is {self.verdict}: {self.baseline_mean:.5g} -> {self.candidate_mean:.5g}, "
             f"{d.mean:+.4g}{known}, tolerance {self.tolerance}, {d.count} pairs, "
@@ -80,6 +96,8 @@ class GateResult:
 
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...] = ()
+    pairs: Mapping[str, CellPair] = field(default_factory=dict)
+    """What stood for each cell of the baseline."""
 
     @property
     def passed(self) -> bool:
@@ -89,8 +107,8 @@ class GateResult:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How often each verdict fell, worst first, without those that did not."""
-        found = Counter(judgement.verdict for judgement in self.judgements)
-        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
+        counts = Counter(judgement.verdict for judgement in self.judgements)
+        return {verdict: counts[verdict] for verdict in Verdict if counts[verdict]}
 
     @property
     def outcome(self) -> Outcome:
@@ -126,11 +144,11 @@ class GateResult:
         `checks` are cases of their own before these: a name, and the error it has, if any.
         """
         checks = checks or {}
-        found = Counter(_junit_outcome(judgement.verdict) for judgement in self.judgements)
-        found["error"] += sum(error is not None for error in checks.values())
+        outcomes = Counter(_junit_outcome(judgement.verdict) for judgement in self.judgements)
+        outcomes["error"] += sum(error is not None for error in checks.values())
         totals = {"tests": len(checks) + len(self.judgements)}
-        totals |= {f"{kind}s": found[kind] for kind in ("failure", "error")}
-        attributes = {key: str(value) for key, value in totals.items()} | {"skipped": str(found["skipped"])}
+        totals |= {f"{kind}s": outcomes[kind] for kind in ("failure", "error")}
+        attributes = {key: str(value) for key, value in totals.items()} | {"skipped": str(outcomes["skipped"])}
         suites = xml.Element("testsuites", attributes)
         suite = xml.SubElement(suites, "testsuite", {"name": name, **attributes})
         for check, error in checks.items():
@@ -149,36 +167,38 @@ class GateResult:
         xml.indent(suites, " ")
         return xml.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
-    def to_table(self) -> str:
-        """Aligned text, worst first, ending with the summary."""
-        lines = [_COLUMNS, *(_row(judgement) for judgement in self._worst_first())]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
-        text = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        text += [f"note: {note}" for note in (*self._reasons(), *self.notes)]
-        return "\n".join([*text, self.summary()])
+    def rows(self) -> list[list[str]]:
+        """A line of words per judgement, worst first, below `COLUMNS`."""
+        return [_row(judgement) for judgement in self._worst_first()]
+
+    def remarks(self) -> list[str]:
+        """What concerns one result or many, each remark once and that of the first, then what concerns all."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for judgement in self._worst_first():
+            for remark in judgement.remarks():
+                key = judgement.cause if remark == judgement.reason and judgement.cause else remark
+                groups.setdefault(key, []).append((f"{judgement.metric} of {judgement.label}", remark))
+        remarks = [f"{_listed([result for result, _ in group])}: {group[0][1]}" for group in groups.values()]
+        return [*remarks, *self.notes]
 
     def to_markdown(self) -> str:
-        """The same for a pull request or a chat."""
-        lines = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(judgement) for judgement in self._worst_first())]
-        table = ["| " + " | ".join(_one_cell(text) for text in line) + " |" for line in lines]
-        notes = [f"- {_one_cell(note)}" for note in (*self._reasons(), *self.notes)]
-        return "\n".join([f"**{self.summary()}**", "", *table, *([""] if notes else []), *notes]) + "\n"
+        """For a pull request or a chat."""
+        notes = [f"- {' '.join(note.split())}" for note in self.remarks()]
+        table = pipe_table(COLUMNS, self.rows())
+        return "\n".join([f"**{self.summary()}**", "", table, *([""] if notes else []), *notes]) + "\n"
 
     def _worst_first(self) -> list[Judgement]:
         order = list(Verdict)
         return sorted(self.judgements, key=lambda judgement: order.index(judgement.verdict))
 
-    def _reasons(self) -> list[str]:
-        return [f"{j.metric} of {j.label}: {j.reason}" for j in self._worst_first() if j.reason]
+
+COLUMNS = ("verdict", "metric", "cell", "baseline", "candidate", "difference", "tolerance", "pairs", "p (Holm)")
 
 
-_COLUMNS = ("verdict", "metric", "cell", "baseline", "candidate", "difference", "tolerance", "pairs", "p (Holm)")
-
-
-def _row(judgement: Judgement) -> tuple[str, ...]:
+def _row(judgement: Judgement) -> list[str]:
     d = judgement.difference
     interval = "-" if d is None else f"{d.mean:+.4g}" + ("" if d.low is None else f" [{d.low:+.4g}, {d.high:+.4g}]")
-    return (
+    return [
         judgement.verdict.value,
         judgement.metric,
         judgement.label,
@@ -188,7 +208,13 @@ def _row(judgement: Judgement) -> tuple[str, ...]:
         str(judgement.tolerance),
         "-" if d is None else str(d.count),
         _number(judgement.p_corrected, ".2g"),
-    )
+    ]
+
+
+def _listed(results: Sequence[str]) -> str:
+    """All of a few results; of many some and how many more."""
+    more = len(results) - _NAMED
+    return "; ".join(results[:_NAMED]) + (f" and {counted(more, 'result')} more" if more > 0 else "")
 
 
 def _number(value: float | None, form: str) -> str:
@@ -222,13 +248,10 @@ def _plain(judgement: Judgement) -> dict[str, Any]:
         "p_value": judgement.p_value,
         "p_corrected": judgement.p_corrected,
         "reason": judgement.reason,
+        "changes": list(judgement.changes),
     }
 
 
 def _clean(text: str) -> str:
     """XML has no way to write control characters."""
     return _UNPRINTABLE.sub("?", text)
-
-
-def _one_cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

@@ -1,17 +1,15 @@
-"""How much worse a metric may become before it counts, and the defaults, all in this place."""
+"""How much worse a metric may become before it counts; the defaults are what each metric says of itself."""
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from eval.metrics import metric_info, metric_names
+from eval.metrics import MetricInfo, column_info
+from eval.metrics.info import tolerance_size
 from operators import InputError, validate
 
 Direction = Literal["higher", "lower"]
-
-_COSTS = ("seconds", "peak_bytes")
 
 
 class Tolerance(BaseModel):
@@ -50,30 +48,31 @@ class Tolerance(BaseModel):
         return f"{self.absolute:g}" if self.absolute is not None else f"{100 * (self.relative or 0.0):g}%"
 
 
-# Time and memory depend on the machine, and a residual below the noise is no gain: they are judged when asked for.
-DEFAULT_TOLERANCES: Mapping[str, Tolerance] = MappingProxyType(
-    {
-        "psnr": Tolerance(direction="higher", absolute=0.1),
-        "ssim": Tolerance(direction="higher", absolute=0.005),
-        "lpips_vgg": Tolerance(direction="lower", relative=0.02),
-        "lpips_alex": Tolerance(direction="lower", relative=0.02),
-    }
-)
-
-
-def default_tolerances(metrics: Collection[str], confidence: float = 0.95) -> dict[str, Tolerance]:
-    """The defaults for those of the metrics that have one."""
-    chosen = {metric: tolerance for metric, tolerance in DEFAULT_TOLERANCES.items() if metric in metrics}
+def default_tolerances(
+    metrics: Collection[str], confidence: float = 0.95, info: Callable[[str], MetricInfo] = column_info
+) -> dict[str, Tolerance]:
+    """The defaults of those of the metrics that have one; `info` says what is known of each, as `ScoreTable.info`."""
+    chosen = {name: own for name in metrics if (own := _own_tolerance(info(name), confidence)) is not None}
     if not chosen:
         raise InputError(
-            f"tolerances: none of the defaults ({', '.join(DEFAULT_TOLERANCES)}) applies; the baseline has "
+            f"tolerances: no metric has one of its own; name some; the baseline has "
             f"{', '.join(metrics) or 'no metrics'}."
         )
-    return {m: checked_tolerance({**t.model_dump(), "confidence": confidence}, m) for m, t in chosen.items()}
+    return chosen
 
 
-def parse_tolerances(words: Sequence[str], confidence: float = 0.95) -> dict[str, Tolerance]:
-    """`psnr=0.1`, `lpips_vgg=2%`; a metric of one's own also says which way is better: `sharpness:higher=0.5`."""
+def _own_tolerance(info: MetricInfo, confidence: float = 0.95) -> Tolerance | None:
+    """What a metric says of itself. Time, memory and residuals say nothing: they are judged when asked for."""
+    size = None if info.tolerance is None else tolerance_size(info.tolerance)
+    if size is None:
+        return None
+    return checked_tolerance({"direction": info.direction, "confidence": confidence, **size}, info.name)
+
+
+def parse_tolerances(
+    words: Sequence[str], confidence: float = 0.95, info: Callable[[str], MetricInfo] = column_info
+) -> dict[str, Tolerance]:
+    """`psnr=0.1`, `lpips_vgg=2%`; of a metric that nobody knows also which way is better: `sharpness:higher=0.5`."""
     found: dict[str, Tolerance] = {}
     for word in words:
         key, equals, text = word.partition("=")
@@ -82,13 +81,15 @@ def parse_tolerances(words: Sequence[str], confidence: float = 0.95) -> dict[str
             raise InputError(f"tolerance: {word!r} is not METRIC=NUMBER or METRIC=PERCENT%.")
         if metric in found:
             raise InputError(f"tolerance: {metric!r} is given twice; give it once.")
-        direction = said or _known_direction(metric)
-        if direction is None:
+        direction = said or info(metric).direction
+        if direction == "none":  # also a residual, of which neither more nor less is better by itself
             raise InputError(
                 f"tolerance: whether more of {metric!r} is better is unknown; write {metric}:higher={text} or "
                 f"{metric}:lower={text}."
             )
-        size = {"relative": _number(text[:-1], word) / 100} if text.endswith("%") else {"absolute": _number(text, word)}
+        size = tolerance_size(text)
+        if size is None:
+            raise InputError(f"tolerance: {word!r} is not METRIC=NUMBER or METRIC=PERCENT%.")
         found[metric] = checked_tolerance({"direction": direction, "confidence": confidence, **size}, metric)
     return found
 
@@ -96,18 +97,3 @@ def parse_tolerances(words: Sequence[str], confidence: float = 0.95) -> dict[str
 def checked_tolerance(values: Tolerance | Mapping[str, Any], metric: str) -> Tolerance:
     """A tolerance from a settings file or from Python."""
     return validate(Tolerance, values, where=f"tolerance of {metric}")
-
-
-def _known_direction(metric: str) -> str | None:
-    """None also for a residual, of which neither more nor less is better by itself."""
-    if metric in _COSTS:
-        return "lower"
-    known = metric_info(metric).direction if metric in metric_names() else "none"
-    return None if known == "none" else known
-
-
-def _number(text: str, word: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"tolerance: {word!r} is not METRIC=NUMBER or METRIC=PERCENT%.") from None

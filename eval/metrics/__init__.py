@@ -1,4 +1,4 @@
-"""Per-image metrics by name.
+"""Metrics of rows by name: one class each. Others come as `module:thing` or installed entry points.
 
 The names below load on first use: what a metric is called is known without torch.
 """
@@ -8,47 +8,59 @@ from typing import TYPE_CHECKING
 from operators.on_first_use import on_first_use
 
 if TYPE_CHECKING:
-    from eval.metrics.base import Metric, MetricSettings, Scored, row_problems
-    from eval.metrics.needs import check_metric
+    from eval.metrics.base import MetricSettings, RowMetric, Scored, row_problems
+    from eval.metrics.info import COSTS, MetricInfo
+    from eval.metrics.needs import check_metrics
     from eval.metrics.registry import (
-        MetricInfo,
+        METRICS,
         build_metric,
+        column_info,
+        metric_columns,
         metric_info,
         metric_names,
         metric_settings,
-        register_metric,
     )
-    from eval.metrics.scoring import score
+    from eval.metrics.row_scores import ScoredRow, score, score_rows
 
 __all__ = [
-    "Metric",
+    "COSTS",
+    "METRICS",
     "MetricInfo",
     "MetricSettings",
+    "RowMetric",
     "Scored",
+    "ScoredRow",
     "build_metric",
-    "check_metric",
+    "check_metrics",
+    "column_info",
+    "metric_columns",
     "metric_info",
     "metric_names",
     "metric_settings",
-    "register_metric",
     "row_problems",
     "score",
+    "score_rows",
 ]
 
 __getattr__ = on_first_use(
     __name__,
     {
-        "Metric": "base",
-        "MetricInfo": "registry",
+        "COSTS": "info",
+        "METRICS": "registry",
+        "MetricInfo": "info",
         "MetricSettings": "base",
+        "RowMetric": "base",
         "Scored": "base",
+        "ScoredRow": "row_scores",
         "build_metric": "registry",
-        "check_metric": "needs",
+        "check_metrics": "needs",
+        "column_info": "registry",
+        "metric_columns": "registry",
         "metric_info": "registry",
         "metric_names": "registry",
         "metric_settings": "registry",
-        "register_metric": "registry",
         "row_problems": "base",
-        "score": "scoring",
+        "score": "row_scores",
+        "score_rows": "row_scores",
     },
 )

@@ -1,18 +1,17 @@
-"""What a per-image metric is: a batch in, one number per row out, and a bad row spoils only itself."""
+"""What a metric of rows is: a batch in, one number per row out, and a bad row spoils only itself."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from eval.metrics.registry import Direction
+from eval.metrics.info import Direction, MetricInfo, Need
+from eval.weights import Backbone
 from operators import InputError, Operator
-
-TRUTH_TOLERANCE = 1e-3
-"""A ground truth may leave [-1, 1] by this much before its row counts as bad."""
+from operators.signals import find_signal
 
 
 class MetricSettings(BaseModel):
@@ -23,32 +22,34 @@ class MetricSettings(BaseModel):
 
 @dataclass(frozen=True)
 class Scored:
-    """What one call scores."""
+    """What one call scores: rows of one signal and shape."""
 
-    truth: Tensor
-    """(B, C, H, W) in [-1, 1]."""
-    images: Tensor
-    """(B, C, H, W), the reconstructions; what leaves [-1, 1] is clamped."""
+    truth: Tensor | None
+    """(B, ...), the ground truths; None where there are none."""
+    x: Tensor
+    """(B, ...), the reconstructions; what leaves the signal's range is clipped."""
     truth_keys: Sequence[str] | None = None
     """Rows with equal keys have equal truths, whose features are then computed once."""
     operator: Operator | None = None
-    """What was measured, with 1 or B rows; needed by residuals."""
+    """What was measured, with 1 or B rows."""
     y: Tensor | None = None
-    """(B, *measurement_shape), needed by residuals."""
+    """(B, *y_shape), the measurements."""
     sigma: Tensor | None = None
-    """(B,), the noise level; needed by `residual`."""
+    """(B,), the noise levels."""
+    signal: str = "image"
+    """What x is, by name."""
 
     def __post_init__(self) -> None:
-        for name, batch in (("truth", self.truth), ("images", self.images)):
-            if batch.ndim != 4 or not batch.is_floating_point():
+        for name, batch in (("truth", self.truth), ("x", self.x)):
+            if batch is not None and (batch.ndim < 2 or not batch.is_floating_point()):
                 raise InputError(
-                    f"{name} is {batch.dtype} of shape {tuple(batch.shape)}: it must be a floating-point (B, C, H, W)."
+                    f"{name} is {batch.dtype} of shape {tuple(batch.shape)}: it must be a floating-point (B, ...)."
                 )
-        if self.truth.shape != self.images.shape:
+        if self.truth is not None and self.truth.shape != self.x.shape:
             raise InputError(
-                f"images has shape {tuple(self.images.shape)} and truth {tuple(self.truth.shape)}: "
-                "they must have the same."
+                f"x has shape {tuple(self.x.shape)} and truth {tuple(self.truth.shape)}: they must have the same."
             )
+        find_signal(self.signal).check_shape(tuple(self.x.shape[1:]))
         if self.sigma is not None and self.sigma.ndim != 1:
             raise InputError(f"sigma has shape {tuple(self.sigma.shape)}: it must be ({len(self)},), one per row.")
         for name, rows in (("truth_keys", self.truth_keys), ("y", self.y), ("sigma", self.sigma)):
@@ -56,40 +57,63 @@ class Scored:
                 raise InputError(f"{name} has {len(rows)} entries: it must have one per row, {len(self)}.")
 
     def __len__(self) -> int:
-        return self.images.shape[0]
-
-
-class Metric(Protocol):
-    """One number per image."""
-
-    name: str
-    direction: Direction
-    """Which way is better."""
-    unit: str
-
-    def __call__(self, scored: Scored) -> Tensor:
-        """(B,) float64 on the CPU; NaN where a row cannot be scored."""
+        return self.x.shape[0]
 
 
 class RowMetric:
-    """The common part of metrics: subclasses see clean rows in [-1, 1], bad rows come out as NaN."""
+    """One number per row. A subclass says what it is by class attributes and implements `rows`."""
 
-    def __init__(self, name: str, direction: Direction, unit: str, device: torch.device) -> None:
-        self.name, self.direction, self.unit, self.device = name, direction, unit, device
+    name: ClassVar[str]
+    """Its column in every table: letters, digits and underscores."""
+    direction: ClassVar[Direction] = "none"
+    """Which way is better."""
+    unit: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    digits: ClassVar[int] = 3
+    """Decimals that are shown."""
+    tolerance: ClassVar[float | str | None] = None
+    """A loss that the gate allows by default: 0.1 in its own unit, or `"2%"` of the mean."""
+    needs: ClassVar[tuple[Need, ...]] = ("truth",)
+    """What it reads besides x: of `truth`, `y`, `sigma` and `operator`."""
+    signals: ClassVar[tuple[str, ...] | None] = None
+    """Signals it can score; None: any."""
+    least_side: ClassVar[int] = 1
+    """Pixels that an image must have along each side."""
+    backbone: ClassVar[Backbone | None] = None
+    """The network whose weights it loads."""
+    Settings: ClassVar[type[MetricSettings]] = MetricSettings
+
+    def __init__(self, settings: Any, device: torch.device) -> None:
+        self.device = device
+
+    @classmethod
+    def info(cls, source: str = "") -> MetricInfo:
+        """What the class says of itself; `source` is what a specification called it."""
+        own: dict[str, Any] = {one.name: getattr(cls, one.name) for one in fields(MetricInfo) if hasattr(cls, one.name)}
+        return MetricInfo(**{"name": ""} | own | {"source": "" if source == own.get("name") else source})
 
     @torch.no_grad()
     def __call__(self, scored: Scored) -> Tensor:
+        """(B,) float64 on the CPU; NaN where a row cannot be scored."""
         if not len(scored):
             return torch.zeros(0, dtype=torch.float64)
-        good = torch.tensor([problem is None for problem in image_problems(scored)])
-        keep = good[:, None, None, None]
-        truth = torch.where(keep.to(scored.truth.device), scored.truth, 0).clamp(-1, 1)
-        images = torch.where(keep.to(scored.images.device), scored.images, 0).clamp(-1, 1)
-        values = self.rows(truth.to(self.device), images.to(self.device), scored)
+        missing = [need for need in self.needs if getattr(scored, need) is None]
+        if missing:
+            raise InputError(f"{self.name}: {' and '.join(missing)} must be given; it cannot be computed without.")
+        if self.signals is not None and scored.signal not in self.signals:
+            raise InputError(f"{self.name}: it scores {', '.join(self.signals)}, and x is {scored.signal}.")
+        good = torch.tensor([problem is None for problem in signal_problems(scored)])
+        clip, keep = find_signal(scored.signal).clip, good.view(-1, *[1] * (scored.x.ndim - 1))
+        x = clip(torch.where(keep.to(scored.x.device), scored.x, 0)).to(self.device)
+        if scored.truth is None:
+            truth = x.new_full((), torch.nan).expand_as(x)
+        else:
+            truth = clip(torch.where(keep.to(scored.truth.device), scored.truth, 0)).to(self.device)
+        values = self.rows(truth, x, scored)
         return torch.where(good, values.detach().double().cpu(), torch.nan)
 
-    def rows(self, truth: Tensor, images: Tensor, scored: Scored) -> Tensor:
-        """(B,) values of clean images; `scored` has the rest."""
+    def rows(self, truth: Tensor, x: Tensor, scored: Scored) -> Tensor:
+        """(B,) values of clean rows; `scored` has the rest. Where rows have no truth, `truth` is NaN throughout."""
         raise NotImplementedError
 
 
@@ -98,17 +122,20 @@ def row_problems(scored: Scored) -> list[str | None]:
     of_y: list[str | None] = [None] * len(scored)
     if scored.y is not None:
         of_y = [_non_finite("y", count) for count in _count_non_finite(scored.y)]
-    return [image or measured for image, measured in zip(image_problems(scored), of_y, strict=True)]
+    return [own or measured for own, measured in zip(signal_problems(scored), of_y, strict=True)]
 
 
-def image_problems(scored: Scored) -> list[str | None]:
-    """What is wrong with each row's pictures: such a row has no score at all."""
-    excess = (scored.truth.abs() - 1).flatten(1).amax(1).tolist() if scored.truth.numel() else [0.0] * len(scored)
-    bad_truth, bad_images = _count_non_finite(scored.truth), _count_non_finite(scored.images)
-    return [
-        _non_finite("truth", in_truth) or _non_finite("reconstruction", in_image) or _too_large(over)
-        for in_truth, in_image, over in zip(bad_truth, bad_images, excess, strict=True)
-    ]
+def signal_problems(scored: Scored) -> list[str | None]:
+    """What is wrong with each row's truth or reconstruction: such a row has no score at all."""
+    truths: list[str | None] = [None] * len(scored)
+    if scored.truth is not None:
+        signal, counts = find_signal(scored.signal), _count_non_finite(scored.truth)
+        truths = [
+            _non_finite("truth", count) or _about_truth(signal.problem(row))
+            for count, row in zip(counts, scored.truth, strict=True)
+        ]
+    found = [_non_finite("reconstruction", count) for count in _count_non_finite(scored.x)]
+    return [of_truth or of_x for of_truth, of_x in zip(truths, found, strict=True)]
 
 
 def row_chunks(images: Tensor, pixels: int) -> Iterator[slice]:
@@ -127,7 +154,6 @@ def _non_finite(what: str, count: int) -> str | None:
     return f"{what} has {count} NaN or infinite values: every value must be finite" if count else None
 
 
-def _too_large(excess: float) -> str | None:
-    if excess <= TRUTH_TOLERANCE:
-        return None
-    return f"truth leaves [-1, 1] by {excess:.3g}: at most {TRUTH_TOLERANCE:g} is allowed"
+def _about_truth(problem: str | None) -> str | None:
+    """A signal speaks of `it`."""
+    return None if problem is None else f"truth {problem.removeprefix('it ')}"

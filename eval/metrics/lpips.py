@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from eval.metrics.base import MetricSettings, RowMetric, Scored, row_chunks
 from eval.metrics.feature_cache import Features, TruthFeatures
-from eval.metrics.registry import MetricInfo, register_metric
 from eval.weights import Backbone, load_backbone
 from operators import InputError
 from operators.torchvision_guard import ensure_torchvision_imports
@@ -18,8 +17,6 @@ from operators.torchvision_guard import ensure_torchvision_imports
 Net = Literal["vgg", "alex"]
 
 _BACKBONES: dict[Net, Backbone] = {"vgg": "vgg16", "alex": "alexnet"}
-_LEAST_SIDE: dict[Net, int] = {"vgg": 16, "alex": 31}
-"""Below these the pooling layers have nothing left to pool."""
 _CHUNK = 2**18
 
 
@@ -39,13 +36,18 @@ class LpipsSettings(MetricSettings):
 class Lpips(RowMetric):
     """Distance of unit-length features, weighed per channel; the truth's features are computed once per truth."""
 
-    def __init__(self, info: MetricInfo, settings: LpipsSettings, device: torch.device, net: Net) -> None:
-        super().__init__(info.name, info.direction, info.unit, device)
-        self.least_side = info.least_side
-        self.model = lpips_network(net, settings.weights_dir, settings.allow_download).to(device)
+    direction = "lower"
+    tolerance = "2%"
+    signals = ("image",)
+    Settings = LpipsSettings
+    net: ClassVar[Net]
+
+    def __init__(self, settings: LpipsSettings, device: torch.device) -> None:
+        super().__init__(settings, device)
+        self.model = lpips_network(self.net, settings.weights_dir, settings.allow_download).to(device)
         self.truths = TruthFeatures(self._features, settings.cache_mb * 2**20)
 
-    def rows(self, truth: Tensor, images: Tensor, scored: Scored) -> Tensor:
+    def rows(self, truth: Tensor, x: Tensor, scored: Scored) -> Tensor:
         channels, height, width = truth.shape[1:]
         least = self.least_side
         if min(height, width) < least:
@@ -59,7 +61,7 @@ class Lpips(RowMetric):
         for part in row_chunks(truth, _CHUNK):
             rows = order[part]
             features = self.truths(truth[rows], None if keys is None else [keys[row] for row in rows])
-            values[rows] = self._distance(features, self._features(images[rows]))
+            values[rows] = self._distance(features, self._features(x[rows]))
         return values
 
     def _features(self, images: Tensor) -> Features:
@@ -74,6 +76,26 @@ class Lpips(RowMetric):
         layers = zip(self.model.lins, truth, images, strict=True)
         parts = [weigh((a - b).square()).mean((1, 2, 3)).double() for weigh, a, b in layers]
         return torch.stack(parts).sum(0)
+
+
+class LpipsVgg(Lpips):
+    """On VGG16; below 16 pixels its pooling layers have nothing left to pool."""
+
+    name = "lpips_vgg"
+    net = "vgg"
+    backbone = "vgg16"
+    least_side = 16
+    summary = "perceptual distance on VGG16 features, LPIPS version 0.1"
+
+
+class LpipsAlex(Lpips):
+    """On AlexNet; below 31 pixels its pooling layers have nothing left to pool."""
+
+    name = "lpips_alex"
+    net = "alex"
+    backbone = "alexnet"
+    least_side = 31
+    summary = "perceptual distance on AlexNet features, LPIPS version 0.1"
 
 
 def lpips_network(net: Net, weights_dir: str | None = None, allow_download: bool | None = None) -> Any:
@@ -94,12 +116,3 @@ def lpips_network(net: Net, weights_dir: str | None = None, allow_download: bool
     for index, layer in enumerate(model.lins):
         layer.model[-1].weight = nn.Parameter(state[f"lin{index}.model.1.weight"])
     return model.requires_grad_(False).eval()
-
-
-def _register(net: Net, summary: str) -> None:
-    info = MetricInfo(f"lpips_{net}", "lower", "", summary, _LEAST_SIDE[net], _BACKBONES[net])
-    register_metric(info, LpipsSettings, lambda info, settings, device: Lpips(info, settings, device, net))
-
-
-_register("vgg", "perceptual distance on VGG16 features, LPIPS version 0.1")
-_register("alex", "perceptual distance on AlexNet features, LPIPS version 0.1")

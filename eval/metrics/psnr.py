@@ -1,24 +1,25 @@
 """Peak signal-to-noise ratio, of the values themselves and of the bytes a picture file holds."""
 
-import torch
+from typing import ClassVar
+
 from torch import Tensor
 
-from eval.metrics.base import MetricSettings, RowMetric, Scored
-from eval.metrics.registry import MetricInfo, register_metric
-
-
-class PsnrSettings(MetricSettings):
-    """PSNR has no settings."""
+from eval.metrics.base import RowMetric, Scored
 
 
 class Psnr(RowMetric):
     """-10 log10 of the mean squared error with peak 1; infinite for identical images."""
 
-    def __init__(self, info: MetricInfo, settings: PsnrSettings, device: torch.device) -> None:
-        super().__init__(info.name, info.direction, info.unit, device)
+    name = "psnr"
+    direction = "higher"
+    unit = "dB"
+    summary = "peak signal-to-noise ratio on [0, 1] with peak 1"
+    digits = 2
+    tolerance: ClassVar[float | None] = 0.1
+    signals = ("image",)
 
-    def rows(self, truth: Tensor, images: Tensor, scored: Scored) -> Tensor:
-        error = self.unit_range(truth) - self.unit_range(images)
+    def rows(self, truth: Tensor, x: Tensor, scored: Scored) -> Tensor:
+        error = self.unit_range(truth) - self.unit_range(x)
         return -10 * error.square().flatten(1).mean(1).log10()
 
     def unit_range(self, images: Tensor) -> Tensor:
@@ -29,16 +30,10 @@ class Psnr(RowMetric):
 class Psnr8Bit(Psnr):
     """PSNR of what a PNG file would hold."""
 
+    name = "psnr_8bit"
+    summary = "peak signal-to-noise ratio after rounding to bytes"
+    tolerance = None
+
     def unit_range(self, images: Tensor) -> Tensor:
         # in float32, as pictures are written: float64 would round a few halves the other way
         return images.float().add(1).mul(127.5).round().double() / 255
-
-
-register_metric(
-    MetricInfo("psnr", "higher", "dB", "peak signal-to-noise ratio on [0, 1] with peak 1"), PsnrSettings, Psnr
-)
-register_metric(
-    MetricInfo("psnr_8bit", "higher", "dB", "peak signal-to-noise ratio after rounding to bytes"),
-    PsnrSettings,
-    Psnr8Bit,
-)

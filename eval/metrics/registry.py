@@ -1,92 +1,80 @@
-"""Metrics by name: register one, list them, build one once per process."""
+"""Metrics by name: our own, those of installed packages, and `module:thing` for one of the user's own."""
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from eval.metrics.info import COSTS, MetricInfo
 from operators import InputError
-from operators.validation import did_you_mean, shorten, validate
+from operators.extensions import Extensions, subclass_of
+from operators.validation import shorten, validate
 
 if TYPE_CHECKING:
     import torch
 
-    from eval.metrics.base import Metric, MetricSettings
-    from eval.weights import Backbone
+    from eval.metrics.base import MetricSettings, RowMetric
 
-Settings = TypeVar("Settings", bound="MetricSettings")
-Direction = Literal["higher", "lower", "none"]
-
-
-@dataclass(frozen=True)
-class MetricInfo:
-    """What a report says about a metric."""
-
-    name: str
-    direction: Direction
-    unit: str
-    summary: str
-    least_side: int = 1
-    """Pixels that an image must have along each axis."""
-    backbone: "Backbone | None" = None
-    """The network whose weights must be on the machine that scores."""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    info: MetricInfo
-    settings_model: "type[MetricSettings]"
-    build: "Callable[[MetricInfo, Any, torch.device], Metric]"
-
-
-_HOMES = {
-    "lpips_alex": "eval.metrics.lpips",
-    "lpips_vgg": "eval.metrics.lpips",
-    "psnr": "eval.metrics.psnr",
-    "psnr_8bit": "eval.metrics.psnr",
-    "residual": "eval.metrics.residual",
-    "residual_norm": "eval.metrics.residual",
-    "ssim": "eval.metrics.ssim",
-}
-"""Our own metrics with the module that registers each: their names are known before torch is loaded."""
-_REGISTRY: dict[str, _Entry] = {}
-_BUILT: "dict[tuple[str, MetricSettings, str], Metric]" = {}
+_BUILT: "dict[tuple[str, MetricSettings, str], RowMetric]" = {}
 _LOCK = threading.Lock()
 
 
-def register_metric(
-    info: MetricInfo, settings_model: type[Settings], build: "Callable[[MetricInfo, Settings, torch.device], Metric]"
-) -> None:
-    """The metric becomes known as `info.name`; `build` is called on first use and may load networks."""
-    if info.name in _REGISTRY or _HOMES.get(info.name, settings_model.__module__) != settings_model.__module__:
-        raise InputError(f"metric {info.name!r} is registered already: choose another name.")
-    _REGISTRY[info.name] = _Entry(info, settings_model, build)
+def _not_a_metric(thing: Any) -> str | None:
+    from eval.metrics.base import RowMetric  # torch, which the names alone do without
+
+    return subclass_of(RowMetric)(thing) or thing.info().problem()
+
+
+METRICS: "Extensions[type[RowMetric]]" = Extensions(
+    "metric",
+    "g2d2.metrics",
+    {
+        "lpips_alex": "eval.metrics.lpips:LpipsAlex",
+        "lpips_vgg": "eval.metrics.lpips:LpipsVgg",
+        "psnr": "eval.metrics.psnr:Psnr",
+        "psnr_8bit": "eval.metrics.psnr:Psnr8Bit",
+        "residual": "eval.metrics.residual:Residual",
+        "residual_norm": "eval.metrics.residual:ResidualNorm",
+        "ssim": "eval.metrics.ssim:Ssim",
+    },
+    _not_a_metric,
+)
 
 
 def metric_names() -> list[str]:
-    """Every registered name, sorted."""
-    return sorted({*_HOMES, *_REGISTRY})
+    """Every known name, sorted."""
+    return list(METRICS.names())
 
 
 def metric_info(name: str) -> MetricInfo:
-    """Direction, unit and meaning, without loading weights."""
-    return _find(name).info
+    """Direction, unit, meaning and needs, without loading weights."""
+    return METRICS.find(name).info(source=name)
+
+
+def column_info(column: str) -> MetricInfo:
+    """What is known of a column by its name alone: a metric's or a cost's facts, else a metric without direction."""
+    if column in COSTS:
+        return COSTS[column]
+    return metric_info(column) if column in METRICS.names() else MetricInfo(column, summary=column)
+
+
+def metric_columns(names: Iterable[str]) -> list[str]:
+    """The columns of metrics that a specification names: their own names."""
+    return [name if name in METRICS.homes else METRICS.find(name).name for name in names]
 
 
 def metric_settings(name: str) -> "type[MetricSettings]":
     """The settings model of the metric called `name`."""
-    return _find(name).settings_model
+    return METRICS.find(name).Settings
 
 
 def build_metric(
     name: str, settings: "Mapping[str, Any] | MetricSettings | None" = None, *, device: "str | torch.device" = "cpu"
-) -> "Metric":
+) -> "RowMetric":
     """The metric called `name`; the same settings and device give the same object, so that networks load once."""
     import torch
 
-    entry = _find(name)
-    chosen = validate(entry.settings_model, settings, where=name)
+    cls = METRICS.find(name)
+    chosen = validate(cls.Settings, settings, where=name)
     try:
         place = torch.device(device)
     except RuntimeError:
@@ -94,14 +82,5 @@ def build_metric(
     key = (name, chosen, str(place))
     with _LOCK:
         if key not in _BUILT:
-            _BUILT[key] = entry.build(entry.info, chosen, place)
+            _BUILT[key] = cls(chosen, place)
         return _BUILT[key]
-
-
-def _find(name: str) -> _Entry:
-    if name not in metric_names():
-        near = did_you_mean(name, metric_names())
-        raise InputError(f"metric is {shorten(name)}{near}: it must be one of {', '.join(metric_names())}.")
-    if name not in _REGISTRY:
-        import_module(_HOMES[name])
-    return _REGISTRY[name]

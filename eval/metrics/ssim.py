@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from eval.metrics.base import MetricSettings, RowMetric, Scored, row_chunks
-from eval.metrics.registry import MetricInfo, register_metric
 from operators import InputError
 
 _CHUNK = 2**18
@@ -24,8 +23,16 @@ class SsimSettings(MetricSettings):
 class Ssim(RowMetric):
     """Mean over channels and over every position where the window lies inside the image."""
 
-    def __init__(self, info: MetricInfo, settings: SsimSettings, device: torch.device) -> None:
-        super().__init__(info.name, info.direction, info.unit, device)
+    name = "ssim"
+    direction = "higher"
+    summary = "structural similarity, 11x11 Gaussian window"
+    tolerance = 0.005
+    signals = ("image",)
+    least_side = 11
+    Settings = SsimSettings
+
+    def __init__(self, settings: SsimSettings, device: torch.device) -> None:
+        super().__init__(settings, device)
         if settings.window == "gaussian":
             offsets = torch.arange(-5, 6, dtype=torch.float64)
             self.taps = torch.softmax(-offsets.square() / (2 * 1.5**2), 0)
@@ -34,13 +41,13 @@ class Ssim(RowMetric):
             self.taps = torch.full((7,), 1 / 7, dtype=torch.float64)
             self.covariance_scale = 49 / 48
 
-    def rows(self, truth: Tensor, images: Tensor, scored: Scored) -> Tensor:
+    def rows(self, truth: Tensor, x: Tensor, scored: Scored) -> Tensor:
         side = len(self.taps)
         height, width = truth.shape[-2:]
         if min(height, width) < side:
             raise InputError(f"{self.name}: images are {width}x{height}: they must be at least {side}x{side}.")
         windows = self._window_matrix(height).to(self.device), self._window_matrix(width).to(self.device)
-        return torch.cat([self._similarity(truth[part], images[part], windows) for part in row_chunks(truth, _CHUNK)])
+        return torch.cat([self._similarity(truth[part], x[part], windows) for part in row_chunks(truth, _CHUNK)])
 
     def _similarity(self, truth: Tensor, images: Tensor, windows: tuple[Tensor, Tensor]) -> Tensor:
         x, y = (truth.double() + 1) / 2, (images.double() + 1) / 2
@@ -62,8 +69,3 @@ class Ssim(RowMetric):
         for offset, tap in enumerate(self.taps):
             matrix.diagonal(offset).fill_(tap)
         return matrix
-
-
-register_metric(
-    MetricInfo("ssim", "higher", "", "structural similarity, 11x11 Gaussian window", least_side=11), SsimSettings, Ssim
-)

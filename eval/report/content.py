@@ -1,12 +1,11 @@
 """All that a report is made of: plain values, so that a page is a function of them and of nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
-from eval.distribution.results import CellDistance
-from eval.report.results import Results
-from eval.statistics import Interval
+from eval.record import SweepRecord
 
 Kind = Literal["worst", "median", "best"]
 
@@ -18,9 +17,16 @@ class TaskFacts:
     operator: str
     params: dict[str, Any]
     sigma: float
-    image_shape: tuple[int, ...]
+    x_shape: tuple[int, ...]
     entries: int | None
     """Observed numbers of a measurement: they say how far a residual strays by chance."""
+
+    @property
+    def words(self) -> str:
+        """`super_resolution, factor 4, sigma 0.05, 32x32`."""
+        params = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in self.params.items()]
+        size = "x".join(str(side) for side in reversed(self.x_shape[1:]))
+        return ", ".join([self.operator, *params[:3], f"sigma {self.sigma:g}", size])
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,11 @@ class Failure:
     count: int
     examples: list[str]
     """Measurements, with their cells."""
+
+    @property
+    def row(self) -> tuple[str, int, str]:
+        """As a table shows it."""
+        return self.error, self.count, "; ".join(self.examples)
 
 
 @dataclass(frozen=True)
@@ -90,22 +101,33 @@ class TraceCurves:
 
     cell: str
     levels: list[int]
-    total: list[float]
-    """Loss of every inner iteration, step after step."""
+    """Steps t in the order in which they were taken."""
 
-    likelihood: list[float]
-    kl: list[float]
-    remasked: list[float]
-    """Tokens that went from a code back to the mask, per step."""
+    curves: dict[str, list[float]]
+    """By the method's own names; a curve has one point or several per step."""
 
-    masked: list[float]
     rows: int
-    samples: list[tuple[int, str]] = field(default_factory=list)
-    """Step t and the key of the prior's own guess among the pictures, of `measurement`."""
+    snapshots: list[tuple[int, str]] = field(default_factory=list)
+    """Step t and the key of what was kept of it among the pictures, of `measurement`."""
 
     measurement: str = ""
-    samples_kept: int = 0
-    """Levels of t at which the sweep kept a guess; those that are not among `samples` were left out."""
+    snapshots_kept: int = 0
+    """Steps t of which the sweep kept one; those that are not among `snapshots` were left out."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One task of ours beside one table of the paper."""
+
+    task: str
+    dataset: str
+    marks: list[str]
+    """In words, what is not the same."""
+
+    header: list[str]
+    rows: list[list[str]]
+    ours: int
+    """How many rows are ours; they come first."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +135,18 @@ class Report:
     """Everything a page shows."""
 
     facts: Facts
-    results: Results
+    record: SweepRecord
     pictures: Pictures = Pictures()
     traces: Sequence[TraceCurves] = ()
-    distances: Mapping[str, Mapping[str, CellDistance]] = field(default_factory=dict)
-    """Distances between sets of images, such as `fid`, by cell and name."""
 
-    measurements: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
-    """What the measurements are worth as images, by task and metric."""
+    @property
+    def curve_names(self) -> list[str]:
+        """Of all traces, in their order."""
+        return list(dict.fromkeys(name for one in self.traces for name in one.curves))
+
+    @cached_property
+    def paper(self) -> list[PaperTable]:
+        """The paper's numbers beside ours, for tasks that it has too."""
+        from eval.report.paper_rows import paper_tables  # which reads this
+
+        return paper_tables(self.record, self.facts)

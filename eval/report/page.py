@@ -1,45 +1,62 @@
 """One HTML file that needs no network: style, program, values and pictures are all inside."""
 
 import base64
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 
+from markupsafe import Markup
+
+from eval.record import headline
 from eval.report.charts import chart_values, embedded
 from eval.report.content import Report
-from eval.report.findings import best_cells, best_duels, grid_duels
-from eval.report.parts import Part, last_parts, parts
 from eval.report.sections import Section
-from eval.report.summary import headline, status_pill, summary_html
+from eval.report.templating import macro, templates
 from g2d2.version import __version__
 
 _PROGRAM = ("draw.js", "lines.js", "grid.js", "points.js", "pictures.js", "traces.js", "page.js")
 
 
+@dataclass(frozen=True)
+class Part:
+    """A section with the anchor and the short title that the navigation shows."""
+
+    anchor: str
+    short: str
+    title: str
+    html: str
+    heading: int = 2
+
+
 def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes:
-    """The page as UTF-8; `extra_sections` stand between the sweep's own results and the paper's."""
-    results, facts = report.results, report.facts
-    best, duels = best_cells(results), best_duels(results)
-    extra = [Part(f"more-{number}", one.title, one.title, one.html) for number, one in enumerate(extra_sections, 1)]
-    below = [*parts(report, best, duels, grid_duels(results)), *extra, *last_parts(report)]
-    script = f'(() => {{ "use strict";\n{"".join(asset(name) for name in _PROGRAM)}}})();'
-    values = {
-        "title": escape(f"{facts.name}: {headline(duels)}"),
-        "name": escape(facts.name),
-        "status": status_pill(facts),
-        "navigation": "".join(f'<a href="#{part.anchor}">{escape(part.short)}</a>' for part in below),
-        "sections": f'<section id="summary">{summary_html(report, best, duels)}</section>'
-        + "".join(_section(part) for part in below),
-        "footer": escape(f"Made by g2d2 {__version__} from {facts.where}."),
-        "style": asset("report.css"),
-        "script": script,
-        "script_hash": base64.b64encode(sha256(script.encode()).digest()).decode(),
-        "data": embedded(chart_values(report, duels)),
-    }
-    # in one pass, so that a placeholder inside the data stays what it is
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], asset("template.html")).encode()
+    """The page as UTF-8; `extra_sections` stand between the sweep's own results and the paper's, or open the page."""
+    script = Markup(f'(() => {{ "use strict";\n{"".join(asset(name) for name in _PROGRAM)}}})();')
+    extra = [
+        (one.opens, Part(f"more-{number}", one.title, one.title, one.html))
+        for number, one in enumerate(extra_sections, 1)
+    ]
+    parts = [
+        *(part for opens, part in extra if opens),
+        *_parts(report, _FIRST),
+        *(part for opens, part in extra if not opens),
+        *_parts(report, _LAST),
+    ]
+    return (
+        templates()
+        .get_template("page.html")
+        .render(
+            facts=report.facts,
+            headline=headline(report.record),
+            parts=parts,
+            version=__version__,
+            style=Markup(asset("report.css")),
+            script=script,
+            script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
+            data=Markup(embedded(chart_values(report))),
+        )
+        .encode()
+    )
 
 
 def asset(name: str) -> str:
@@ -47,9 +64,36 @@ def asset(name: str) -> str:
     return files("eval.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _section(part: Part) -> str:
-    heading = f"{part.anchor}-title"
-    return (
-        f'<section id="{part.anchor}" aria-labelledby="{heading}"><h2 id="{heading}">{escape(part.title)}</h2>'
-        f"{part.html}</section>"
-    )
+_FIRST = {
+    "summary": ("Summary", ""),
+    "best": ("Best", "The best settings"),
+    "contrasts": ("Contrasts", "Contrasts"),
+    "grid": ("Grid", "Over the grid"),
+    "cost": ("Cost", "Quality against seconds"),
+    "residual": ("Residual", "Residual against the noise"),
+    "pictures": ("Pictures", "Pictures"),
+    "traces": ("Traces", "How solving went"),
+}
+_LAST = {"paper": ("Paper", "Beside the paper's tables"), "cells": ("Cells", "Every cell"), "ran": ("What ran",) * 2}
+
+
+def _parts(report: Report, wanted: dict[str, tuple[str, str]]) -> Iterator[Part]:
+    """In the order of the page; what a sweep has nothing to show for is left out."""
+    for anchor, (short, title) in wanted.items():
+        if _shown(report, anchor):
+            html = macro("sections.html", anchor, report)
+            yield Part(anchor, short, title or headline(report.record), html, 2 if title else 1)
+
+
+def _shown(report: Report, anchor: str) -> bool:
+    record = report.record
+    conditions = {
+        "contrasts": bool(record.contrasts),
+        "grid": bool(record.shown) or len(record.arms) > 1,
+        "cost": bool(record.judged) and any(cell.comparable_seconds is not None for cell in record.cells),
+        "residual": any("residual" in cell.means for cell in record.cells),
+        "pictures": bool(report.pictures.rows),
+        "traces": bool(report.traces),
+        "paper": bool(report.paper),
+    }
+    return conditions.get(anchor, True)

@@ -2,21 +2,21 @@
 
 import numpy as np
 
+from eval.record import CellResult, SweepRecord
 from eval.report.content import TaskFacts
-from eval.report.results import CellResult, Results
 from eval.report.shown_cells import chosen_cells
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def residual_quantiles(results: Results, task: str) -> list[tuple[CellResult, list[float]]]:
+def residual_quantiles(record: SweepRecord, task: str) -> list[tuple[CellResult, list[float]]]:
     """The chosen cells of a task that have residuals, with their `QUANTILES` over images."""
-    found = []
-    for cell in chosen_cells(results, task) if "residual" in results.scores.metrics else ():
-        column = results.values(cell, "residual")
+    quantiles = []
+    for cell in chosen_cells(record, task) if "residual" in record.scores.metrics else ():
+        column = record.values(cell, "residual")
         if column.finite.any():
-            found.append((cell, [float(q) for q in np.quantile(column.values[column.finite], QUANTILES)]))
-    return found
+            quantiles.append((cell, [float(q) for q in np.quantile(column.values[column.finite], QUANTILES)]))
+    return quantiles
 
 
 def expected_stray(facts: TaskFacts | None) -> float | None:

@@ -4,58 +4,65 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from eval.metrics import MetricInfo
+from eval.record import CellResult, SweepRecord
 from eval.report.content import Kind, PictureRow
-from eval.report.findings import best_of
-from eval.report.results import CellResult, Results
 from eval.scores import CellValues
 
 KINDS: tuple[Kind, ...] = ("worst", "median", "best")
 CELLS_SHOWN = 6
 
 
-def chosen_cells(results: Results, task: str, also: Sequence[str] = ()) -> list[CellResult]:
-    """The best of each process for every judged metric, and those asked for by id, at most `CELLS_SHOWN`.
+def chosen_cells(record: SweepRecord, task: str, also: Sequence[str] = ()) -> list[CellResult]:
+    """The best of each arm for every judged metric, and those asked for by id, at most `CELLS_SHOWN`.
 
-    Without a judged metric nothing is best, and the first of each process stands for it.
+    Without a judged metric nothing is best, and the first of each arm stands for it.
     """
-    cells = results.of_task(task)
-    picked: dict[str, CellResult] = {cell.id: cell for cell in cells if cell.id in also}
-    processes = dict.fromkeys(cell.process for cell in cells)
-    groups = [[cell for cell in cells if cell.process == process] for process in processes]
-    best = [best_of(group, metric) for metric in results.judged for group in groups]
-    for one in best if results.judged else [group[0] for group in groups]:
-        if one is not None:
-            picked.setdefault(one.id, one)
+    cells = record.of_task(task)
+    picked = {cell.id: cell for cell in cells if cell.id in also}
+    best = [record.best_of(task, metric, arm) for metric in record.judged for arm in record.arms]
+    if not record.judged:
+        best = [next((cell for cell in cells if cell.arm == arm), None) for arm in record.arms]
+    picked |= {cell.id: cell for cell in best if cell is not None and cell.id not in picked}
     shown = list(picked.values())[: max(CELLS_SHOWN, len(also))]
-    return sorted(shown, key=lambda cell: cell.process != "star")
+    return sorted(shown, key=lambda cell: record.arms.index(cell.arm))
 
 
-def picture_rows(results: Results, each: int = 3, also: Sequence[str] = ()) -> list[PictureRow]:
+def traced_cells(record: SweepRecord, task: str) -> list[CellResult]:
+    """All of a few cells; of many the best of each arm by the first metric that judges."""
+    cells = record.of_task(task)
+    if len(cells) <= CELLS_SHOWN:
+        return cells
+    best = [record.best_of(task, metric, arm) for metric in record.judged[:1] for arm in record.arms]
+    return [cell for cell in best if cell is not None] if record.judged else chosen_cells(record, task)
+
+
+def picture_rows(record: SweepRecord, each: int = 3, also: Sequence[str] = ()) -> list[PictureRow]:
     """Worst, median and best measurements of the winning cell, per task and judged metric.
 
     The first of every kind come first, then the second and so on, so that whoever takes a beginning of the list
     takes something of everything.
     """
     groups = [
-        list(_ranked(results, task, metric.name, metric.direction == "higher", each, chosen_cells(results, task, also)))
-        for task in results.tasks
-        for metric in results.judged
+        list(_ranked(record, task, metric, each, chosen_cells(record, task, also)))
+        for task in record.tasks
+        for metric in record.judged
     ]
     return [row for rank in range(each) for group in groups for row in group[rank * len(KINDS) :][: len(KINDS)]]
 
 
 def _ranked(
-    results: Results, task: str, metric: str, higher: bool, each: int, cells: Sequence[CellResult]
+    record: SweepRecord, task: str, metric: MetricInfo, each: int, cells: Sequence[CellResult]
 ) -> Iterator[PictureRow]:
-    info = next(one for one in results.metrics if one.name == metric)
-    winner = best_of(results.of_task(task), info)
+    winner, name = record.best_of(task, metric), metric.name
     if winner is None:
         return
-    column = results.values(winner, metric)
+    column = record.values(winner, name)
     rows = np.flatnonzero(column.finite)
-    order = rows[np.argsort(column.values[rows] if higher else -column.values[rows], kind="stable")]  # worst first
+    values = column.values[rows] if metric.direction == "higher" else -column.values[rows]
+    order = rows[np.argsort(values, kind="stable")]  # worst first
     taken: set[int] = set()
-    shown = [_index(results.values(cell, metric)) for cell in cells]
+    shown = [_index(record.values(cell, name)) for cell in cells]
     for rank in range(each):
         for kind in KINDS:
             row = int(order[_position(kind, rank, len(order))])
@@ -63,8 +70,8 @@ def _ranked(
                 continue
             taken.add(row)
             measurement, seed = str(column.measurements[row]), int(column.seeds[row])
-            values = {cell.id: of.get((measurement, seed)) for cell, of in zip(cells, shown, strict=True)}
-            yield PictureRow(task, metric, kind, measurement, seed, values)
+            by_cell = {cell.id: of.get((measurement, seed)) for cell, of in zip(cells, shown, strict=True)}
+            yield PictureRow(task, name, kind, measurement, seed, by_cell)
 
 
 def _position(kind: Kind, rank: int, count: int) -> int:

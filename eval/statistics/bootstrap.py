@@ -1,12 +1,19 @@
-"""The mean of a metric with its bootstrap interval, resampling measurements and not single numbers."""
+"""The mean of a metric with an interval that covers it even for few measurements, which are resampled whole.
+
+Percentiles of resampled means make an interval too short for few measurements: six cover 86 % where 95 % is meant.
+Here each resampled mean is divided by its own standard error (the studentised bootstrap), which tells how far to
+go on either side when the data are skewed. A side is never shorter than Student's t would have it, since what looks
+like skewness may be one stray image, and never more than twice as long.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from eval.statistics.clusters import Labels, as_values, cluster_totals
 from operators import InputError
@@ -14,11 +21,17 @@ from operators import InputError
 _DRAWS_AT_ONCE = 2**20
 _KEPT_DRAWS = 2**24
 """Draws of four bytes each that are kept for the next mean of as many clusters."""
+_FEWEST_RESAMPLED = 4
+"""With fewer clusters most resamples hold one or two of them, whose spread says nothing: Student's t is left."""
+_LONGEST = 2.0
+"""A side of the interval over the same side of Student's: four clusters would ask for a hundred now and then."""
+_ROUNDING = 1e-6
+"""A resample's variance below this share of its sum of squares is rounding of float32: it drew one cluster only."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the percentile interval around it."""
+    """A mean and the interval around it."""
 
     mean: float
     low: float | None
@@ -37,6 +50,13 @@ class Interval:
     reason: str | None = None
     """Why there is no interval, where there is none."""
 
+    def widened(self, factor: float) -> "Interval":
+        """The same mean with both sides, and the standard error, `factor` times as long."""
+        if factor == 1 or self.low is None or self.high is None or self.standard_error is None:
+            return self
+        low, high = (self.mean + factor * (end - self.mean) for end in (self.low, self.high))
+        return replace(self, low=low, high=high, standard_error=factor * self.standard_error)
+
 
 def bootstrap_interval(
     values: Sequence[float] | NDArray[Any],
@@ -46,7 +66,10 @@ def bootstrap_interval(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Interval:
-    """Mean of the finite values with a percentile interval; whole clusters are drawn with replacement."""
+    """Mean of the finite values with a studentised bootstrap interval; whole clusters are drawn with replacement.
+
+    Two or three clusters get Student's t interval, one gets none, and values without any spread one of no length.
+    """
     check_resampling(confidence, resamples)
     array = as_values(values)
     finite = np.isfinite(array)
@@ -60,8 +83,9 @@ def bootstrap_interval(
     if len(sums) == 1:
         reason = f"one {'value' if clusters is None else 'cluster'} tells nothing about the spread"
         return Interval(mean, None, None, kept.size, None, 1, excluded, confidence, reason)
-    low, high = _percentiles(sums, sizes, confidence, resamples, seed)
     error = clustered_standard_error(kept, clusters)
+    below, above = _errors_to_either_side(sums, sizes, confidence, resamples, seed)
+    low, high = mean - below * error, mean + above * error
     return Interval(mean, low, high, kept.size, error, len(sums), excluded, confidence)
 
 
@@ -77,7 +101,8 @@ def clustered_standard_error(values: Sequence[float] | NDArray[Any], clusters: L
     if count < 2:
         return float("nan")
     residuals = sums - sizes * array.mean()
-    return float(np.sqrt(count / (count - 1) * (residuals**2).sum()) / array.size)
+    scale = np.abs(residuals).max() or 1.0  # squares of very large values would overflow
+    return float(scale * np.sqrt(count / (count - 1) * ((residuals / scale) ** 2).sum()) / array.size)
 
 
 def check_resampling(confidence: float, resamples: int) -> None:
@@ -88,17 +113,39 @@ def check_resampling(confidence: float, resamples: int) -> None:
         raise InputError(f"resamples is {resamples!r}: it must be at least 100.")
 
 
-def _percentiles(
+def _errors_to_either_side(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], confidence: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    mean = sums.sum() / sizes.sum()
-    spread, size = (sums - mean * sizes).astype(np.float32), sizes.astype(np.float32)
-    parts = _kept_weights if len(sums) * resamples <= _KEPT_DRAWS else _weights
-    # clusters of unlike size change the denominator from draw to draw
-    means = np.concatenate([(weights @ spread) / (weights @ size) for weights in parts(len(sums), resamples, seed)])
+    """How many standard errors the interval reaches below and above the mean."""
     tail = (1 - confidence) / 2
-    low, high = mean + np.quantile(means.astype(np.float64), [tail, 1 - tail])
-    return float(low), float(high)
+    student = float(stdtrit(len(sums) - 1, 1 - tail))
+    if len(sums) < _FEWEST_RESAMPLED:
+        return student, student
+    ratios = np.clip(_studentised(sums, sizes, resamples, seed), -_LONGEST * student, _LONGEST * student)
+    # means that came out far above what they estimate are why the interval reaches far below, and the reverse
+    low, high = np.quantile(ratios, [tail, 1 - tail])
+    return max(student, float(high)), max(student, -float(low))
+
+
+def _studentised(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Of each resample, the distance of its mean from the mean over its own standard error."""
+    count = len(sums)
+    spread = sums - sizes * (sums.sum() / sizes.sum())
+    scale = np.abs(spread).max()
+    if not scale:
+        return np.zeros(resamples)
+    spread = spread / scale  # squares of very small or large values would leave the range of float32
+    moments = np.stack([spread, sizes, spread**2, spread * sizes, sizes**2], axis=1).astype(np.float32)
+    parts = _kept_weights if count * resamples <= _KEPT_DRAWS else _weights
+    drawn = np.concatenate([weights @ moments for weights in parts(count, resamples, seed)]).astype(np.float64)
+    total, size, squares, products, size_squares = drawn.T
+    shift = total / size  # clusters of unlike size change the denominator from draw to draw
+    variance = squares - 2 * shift * products + shift**2 * size_squares
+    error = np.sqrt(count / (count - 1) * np.maximum(variance, _ROUNDING * squares))
+    ratios: NDArray[np.float64] = total / np.where(error > 0, error, 1.0)  # no error: no distance either
+    return ratios
 
 
 def _weights(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.float32]]:

@@ -1,11 +1,13 @@
 """Many tests at once: Holm's correction, so that a large grid does not cry wolf."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.statistics.paired import PairedResult
 from operators import InputError
 
 
@@ -19,3 +21,9 @@ def holm(p_values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
+
+
+def corrected_together(results: Sequence[PairedResult]) -> list[PairedResult]:
+    """The same comparisons with p-values after Holm's correction over all of them."""
+    ps = holm([result.p_value for result in results])
+    return [replace(result, p_corrected=float(p)) for result, p in zip(results, ps, strict=True)]

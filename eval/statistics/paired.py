@@ -48,9 +48,19 @@ class PairedResult:
 
 
 def paired(
-    a: CellValues, b: CellValues, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
+    a: CellValues,
+    b: CellValues,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    inflation: float = 1.0,
 ) -> PairedResult:
-    """Compare two cells that saw the same measurements and seeds; refuse others and say what differs."""
+    """Compare two cells that saw the same measurements and seeds; refuse others and say what differs.
+
+    `inflation` is the standard error of the mean difference over that of independent measurements, where these are not:
+    the interval is so much wider, and the test is of differences whose mean is so much nearer to 0.
+    """
     unlike = key_difference(a, b, "A", "B")
     if unlike:
         raise InputError(f"{a.label} (A) and {b.label} (B) cannot be paired: {unlike}.")
@@ -58,6 +68,7 @@ def paired(
     if not both.any():
         raise InputError(f"{a.label} and {b.label} have no pair with finite {a.metric} in both: nothing to compare.")
     difference = np.where(both, a.values - b.values, np.nan)
+    tested, measurements = difference[both], a.measurements[both]
     return PairedResult(
         metric=a.metric,
         a=a.label,
@@ -66,9 +77,11 @@ def paired(
         mean_b=float(b.values[both].mean()),
         difference=bootstrap_interval(
             difference, a.measurements, confidence=confidence, resamples=resamples, seed=seed
+        ).widened(inflation),
+        p_value=sign_flip_p_value(
+            tested - (1 - 1 / inflation) * tested.mean(), measurements, resamples=resamples, seed=seed
         ),
-        p_value=sign_flip_p_value(difference[both], a.measurements[both], resamples=resamples, seed=seed),
-        effect_size=_effect_size(difference[both], a.measurements[both]),
+        effect_size=_effect_size(tested, measurements),
     )
 
 

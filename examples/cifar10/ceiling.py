@@ -13,7 +13,7 @@ import torch
 from g2d2 import load_prior
 from g2d2.priors.catalog import EMBEDDED
 from g2d2.relaxation import lookup
-from pipelines.images import decode_image, encode_png, to_picture
+from operators.pictures import decode_image, encode_png, to_picture
 
 LIMIT = 128
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from pipelines.images import encode_png, to_picture
-from pipelines.layout import SweepFolder
+from operators.pictures import encode_png, to_picture
 from pipelines.manifest import Manifest, measurement, read_row
+from pipelines.storage.sweep_folder import SweepFolder
 
 SIDE, GAP, MARGIN, TITLE = 64, 6, 90, 26
 TASKS = {"gaussian-deblur-32": "deblurring", "sr4-32": "4x super-resolution"}

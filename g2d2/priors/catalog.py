@@ -29,19 +29,24 @@ class KnownFile:
     """None where the source's page was not available to copy it from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KnownPrior:
     """One line of `g2d2 prior list`."""
 
     name: str
+    family: str
+    """Of `g2d2.priors.families`, by name."""
     home: Home
     location: str
     """Folder inside the package, hub id, or the repository that publishes the checkpoint."""
     licence: str
     size: str
     image_size: int
-    token_side: int
-    codes: int
+    token_side: int | None = None
+    """Of a prior over tokens, with `codes`."""
+    codes: int | None = None
+    latents: tuple[int, int] | None = None
+    """Side and channels of a latent diffusion prior's latents."""
     notes: str
     citation: str
     revision: str | None = None
@@ -51,15 +56,29 @@ class KnownPrior:
     """Why `digest` is None."""
 
     @property
+    def shape(self) -> str:
+        """Its images, and tokens or latents, in words."""
+        words = f"{self.image_size}x{self.image_size} pixels"
+        if self.token_side is not None:
+            words += f", {self.token_side}x{self.token_side} tokens, {self.codes} codes"
+        if self.latents is not None:
+            side, channels = self.latents
+            words += f", {side}x{side} latents of {channels} channels"
+        return words
+
+    @property
     def folder(self) -> Path | None:
         """The packaged folder, if it is there."""
         folder = EMBEDDED / self.location
         return folder if self.home is Home.PACKAGED and folder.is_dir() else None
 
 
+_PER_FILE = "the hub publishes digests per file, not for the folder"
+
 _PRIORS = (
     KnownPrior(
         name="cifar10",
+        family="vq_diffusion",
         home=Home.PACKAGED,
         location="cifar10-vq",
         licence="Apache-2.0 (weights); CIFAR-10 is free for research with citation",
@@ -73,6 +92,7 @@ _PRIORS = (
     ),
     KnownPrior(
         name="ithq",
+        family="vq_diffusion",
         home=Home.HUB,
         location="microsoft/vq-diffusion-ithq",
         licence="MIT",
@@ -103,10 +123,11 @@ _PRIORS = (
             KnownFile("learned_classifier_free_sampling_embeddings/config.json", 160),
             KnownFile("learned_classifier_free_sampling_embeddings/diffusion_pytorch_model.bin", 159_000, exact=False),
         ),
-        digest_reason="the hub publishes digests per file, not for the folder",
+        digest_reason=_PER_FILE,
     ),
     KnownPrior(
         name="cvqdiff-ffhq",
+        family="vq_diffusion",
         home=Home.CONVERTED,
         location="INFINIQ-AI1/CLIPVQDiffusion",
         licence="CC-BY-NC-4.0 (non-commercial)",
@@ -118,6 +139,56 @@ _PRIORS = (
         "download clipvq_ffhq.pt, ffhq_vqgan_99epoch.ckpt and their YAML files there, then `g2d2 prior convert`",
         citation="Han and Kim, CLIP-VQDiffusion, arXiv 2403.14944",
         digest_reason="its publisher states none",
+    ),
+    KnownPrior(
+        name="ddpm-cifar10",
+        family="pixel_diffusion",
+        home=Home.HUB,
+        location="google/ddpm-cifar10-32",
+        licence="Apache-2.0",
+        size="143 MB",
+        image_size=32,
+        notes="the DDPM of CIFAR-10, unconditional, 36 M parameters",
+        citation="Ho et al., Denoising Diffusion Probabilistic Models, arXiv 2006.11239",
+        digest_reason=_PER_FILE,
+    ),
+    KnownPrior(
+        name="ddpm-celebahq",
+        family="pixel_diffusion",
+        home=Home.HUB,
+        location="google/ddpm-ema-celebahq-256",
+        licence="Apache-2.0",
+        size="455 MB",
+        image_size=256,
+        notes="a DDPM of faces, unconditional, averaged weights, 114 M parameters",
+        citation="Ho et al., Denoising Diffusion Probabilistic Models, arXiv 2006.11239",
+        digest_reason=_PER_FILE,
+    ),
+    KnownPrior(
+        name="ldm-celebahq",
+        family="latent_diffusion",
+        home=Home.HUB,
+        location="CompVis/ldm-celebahq-256",
+        licence="Apache-2.0",
+        size="1.3 GB",
+        image_size=256,
+        latents=(64, 3),
+        notes="latent diffusion of faces on a VQ autoencoder, unconditional: LDM-VQ-4, as ReSample's",
+        citation="Rombach et al., High-Resolution Image Synthesis with Latent Diffusion Models, arXiv 2112.10752",
+        digest_reason=_PER_FILE,
+    ),
+    KnownPrior(
+        name="sd15",
+        family="latent_diffusion",
+        home=Home.HUB,
+        location="stable-diffusion-v1-5/stable-diffusion-v1-5",
+        licence="CreativeML OpenRAIL-M (with restrictions of use)",
+        size="4.3 GB",
+        image_size=512,
+        latents=(64, 4),
+        notes="Stable Diffusion 1.5, as PSLD's: `sd15@256` makes its images 256x256 before they are measured",
+        citation="Rombach et al., High-Resolution Image Synthesis with Latent Diffusion Models, arXiv 2112.10752",
+        digest_reason=_PER_FILE,
     ),
 )
 
@@ -135,6 +206,7 @@ def packaged_folder(prior: KnownPrior) -> Path:
 
 
 def conversion_hint(prior: KnownPrior) -> str:
+    """How to get a prior that is published in its authors' layout only."""
     return (
         f"prior: {prior.name!r} is published in its original layout only; get its files from {prior.location}, convert "
         "them with `g2d2 prior convert`, and give the folder that makes."

@@ -1,21 +1,18 @@
-"""One digest for a whole prior: equal digests mean equal weights, configurations and vocabulary."""
+"""Digests of files: equal digests mean equal weights, configurations and vocabulary."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
-from g2d2.priors.layout import COMPONENTS, config_files, require_folders, weight_files
 from operators.errors import InputError
 
 _CHUNK = 1 << 20
 
 
-def prior_digest(folder: str | Path) -> str:
-    """SHA-256 over sorted relative names and contents of the files that are loaded: no README, no other precision."""
-    folder = Path(folder)
-    require_folders(folder, str(folder))
-    files = {path for name in COMPONENTS for path in config_files(folder, name) + weight_files(folder, name)}
+def files_digest(folder: Path, files: Iterable[Path]) -> str:
+    """SHA-256 over the sorted names, relative to `folder`, and the contents of some of its files."""
     digest = hashlib.sha256()
-    for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):
+    for path in sorted(set(files), key=lambda path: path.relative_to(folder).as_posix()):
         try:
             # name and length frame each file, so that no byte can move from one file to the next unnoticed
             digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
@@ -28,5 +25,6 @@ def prior_digest(folder: str | Path) -> str:
 
 
 def file_digest(path: Path) -> str:
+    """SHA-256 of one file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,73 +1,108 @@
-"""Find the folder of a prior by name, path or hub id; imports no model library."""
+"""Find a prior by name, folder, hub id or `module:Thing`; imports no model library."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from g2d2.priors.catalog import CATALOG, Home, KnownPrior, conversion_hint, packaged_folder
-from g2d2.priors.layout import COMPONENTS, WEIGHT_STEMS, has_safetensors
+from g2d2.priors.families import Family, find_family, recognise
+from g2d2.priors.hub import fetch_from_hub
+from g2d2.priors.own_priors import find_own, is_own
+from g2d2.priors.sized_sources import split_size
 from operators import InputError
 from operators.local_paths import local_path
 from operators.validation import did_you_mean
 
-_OTHER_PRECISIONS = ("*.fp16.*", "*.bf16.*", "*.non_ema.*")
-"""Variants beside the full weights: loading does not use them, and their presence says nothing about the full ones."""
+if TYPE_CHECKING:
+    from g2d2.priors.base import Prior, PriorFacts
 
 
-def locate_prior(source: str | Path, *, download: bool = True) -> Path:
-    """The folder behind a name, path or hub id; without `download` the hub's cache must hold it already."""
+@dataclass(frozen=True)
+class LocatedPrior:
+    """A prior that is on this machine, not loaded yet."""
+
+    source: str
+    """As it was given."""
+    family: Family
+    folder: Path | None
+    """None where the prior is a class of the user's own."""
+
+    def digest(self) -> str:
+        """SHA-256 of all that decides what it computes, read anew at every call."""
+        return self.family.digest(self.place)
+
+    def facts(self) -> "PriorFacts":
+        """What it takes and makes, from files or class attributes alone."""
+        return self.family.facts(self.place)
+
+    def check(self, known: KnownPrior | None = None) -> str:
+        """Its shape in words, or one sentence on the first file that is bad, or not as `known` is published."""
+        return self.family.check(self.place, known)
+
+    def describe(self) -> dict[str, str]:
+        """Lines for people, by name; `shape` is one of them."""
+        return self.family.describe(self.place)
+
+    def size(self) -> int:
+        """Bytes of the files that are loaded."""
+        return self.family.size(self.place)
+
+    def load(self, **options: Any) -> "Prior":
+        """The prior itself; options are those of `load_prior`."""
+        from g2d2.priors.loading import load_prior  # with torch
+
+        return load_prior(self, **options)
+
+    @property
+    def place(self) -> Path:
+        """The folder as a family takes it; that of a class, which looks into none, is the working directory."""
+        return self.folder or Path()
+
+
+def locate_prior(source: str | Path, *, download: bool = True) -> LocatedPrior:
+    """The prior behind a name, folder, hub id or `module:Thing`; `@256` behind any of these gives it that size.
+
+    Without `download` the hub's cache must hold what is on the hub.
+    """
     text = str(source)
     known = CATALOG.get(text)
     if known is not None:
-        return _locate_known(known, download)
+        return LocatedPrior(text, *_locate_known(known, download))
     folder = local_path(text, "prior")
     if folder.is_dir():
-        return folder
-    if text.startswith((".", "/", "~")) or text.count("/") != 1:
+        return LocatedPrior(text, recognise(folder), folder)
+    if (resized := _resized(text, download)) is not None:
+        return resized
+    if is_own(text):
+        return LocatedPrior(text, *find_own(text))
+    if not is_hub_id(text):
         raise InputError(
             f"prior: {text!r}{did_you_mean(text, CATALOG)} is neither a folder here, a known name "
-            f"({', '.join(CATALOG)}) nor a hub id like 'microsoft/vq-diffusion-ithq'."
+            f"({', '.join(CATALOG)}), a hub id like 'microsoft/vq-diffusion-ithq' nor module:Thing of your own."
         )
-    return fetch_from_hub(text, download=download)
+    return LocatedPrior(text, *fetch_from_hub(text, download=download))
 
 
-def _locate_known(known: KnownPrior, download: bool) -> Path:
+def _resized(text: str, download: bool) -> LocatedPrior | None:
+    """The prior behind `prior@256`; None where the text does not end in a size."""
+    source, size = split_size(text)
+    if size is None:
+        return None
+    from g2d2.priors.resized import ResizedFamily  # torch
+
+    located = locate_prior(source, download=download)
+    return LocatedPrior(text, ResizedFamily(located.family, size, text), located.folder)
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source that is no folder here can only be a repository of the hub."""
+    return source.count("/") == 1 and not source.startswith((".", "/", "~"))
+
+
+def _locate_known(known: KnownPrior, download: bool) -> tuple[Family, Path]:
+    family = find_family(known.family)
     if known.home is Home.PACKAGED:
-        return packaged_folder(known)
+        return family, packaged_folder(known)
     if known.home is Home.CONVERTED:
         raise InputError(conversion_hint(known))
-    return fetch_from_hub(known.location, revision=known.revision, download=download)
-
-
-def fetch_from_hub(
-    repository: str, *, revision: str | None = None, to: Path | None = None, download: bool = True
-) -> Path:
-    """The local copy of a hub repository, downloaded once; safetensors where they exist, plain tensors elsewhere."""
-    import huggingface_hub
-
-    huggingface_hub.logging.set_verbosity_error()  # its retries would fill the terminal before the reason is known
-
-    def snapshot(*patterns: str) -> Path:
-        return Path(
-            huggingface_hub.snapshot_download(
-                repository,
-                revision=revision,
-                allow_patterns=list(patterns),
-                ignore_patterns=list(_OTHER_PRECISIONS),
-                local_dir=to,
-                local_files_only=not download,
-            )
-        )
-
-    try:
-        endings = ("json", "txt", "safetensors")
-        folder = snapshot(*(f"{name}/*.{ending}" for name in COMPONENTS for ending in endings))
-        pickled = [name for name in WEIGHT_STEMS if not has_safetensors(folder, name)]
-        if pickled:
-            folder = snapshot(*(f"{name}/*.bin" for name in pickled))
-    except (huggingface_hub.errors.HfHubHTTPError, OSError, ValueError) as error:
-        offline = huggingface_hub.constants.HF_HUB_OFFLINE
-        hint = "offline mode is on (HF_HUB_OFFLINE)" if offline else "check the name and the connection"
-        raise InputError(
-            f"prior: {repository!r} cannot be fetched from the hub and is not in its local cache "
-            f"({type(error).__name__}); {hint}, or give a folder."
-        ) from error
-    return folder
+    return fetch_from_hub(known.location, family=family, revision=known.revision, download=download)

@@ -1,11 +1,9 @@
 """Compare networks that were changed for speed with the plain ones: compilers may lie, and a precision be too low."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from g2d2.priors.base import Prior
+from g2d2.priors.base import Condition, Diffusion, Discrete, Latent
 from operators import InputError
 
 PROBE_ROWS = 2
@@ -19,35 +17,51 @@ TOLERANCES = {
 """Largest ||changed - plain|| / ||plain|| by the precision of the networks; what is wrong is off by about 1."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """A prior's answers to a few fixed questions."""
-
-    images: Tensor
-    gradient: Tensor
-    """Of a weighted sum of the images' pixels, by the embeddings they were decoded from."""
-    probabilities: Tensor
-    """Of every code for tokens of which half are masked."""
+Answers = dict[str, Tensor]
+"""A prior's answers to a few fixed questions, by what each is."""
 
 
-def ask(prior: Prior, rows: int = PROBE_ROWS) -> Answers:
-    """The prior's answers for a batch of that many rows; torch's own random state is left as it is."""
+def ask(prior: Discrete, rows: int = PROBE_ROWS) -> Answers:
+    """Answers for a batch of that many rows, half of its tokens masked; torch's own random state is left as it is."""
     generator = torch.Generator().manual_seed(0)
     codes, level = len(prior.codebook), max(1, prior.schedule.train_steps // 2)
     tokens = torch.randint(codes, (rows, prior.num_tokens), generator=generator)
     masked = torch.rand(tokens.shape, generator=generator) < 0.5
-    z_t = torch.where(masked, prior.schedule.mask_id, tokens).to(prior.device)
-    log_probs = prior.log_probs(z_t, level, prior.encode_prompts([""] * rows, [1.0] * rows))
+    z_t = torch.where(masked, prior.mask_id, tokens).to(prior.device)
+    log_probs = prior.log_probs(z_t, level, prior.condition([""] * rows, [1.0] * rows))
     embeddings = prior.codebook[tokens.to(prior.device)].mT.to(prior.dtype).requires_grad_()  # (B, C, D)
     images = prior.decode(embeddings)
-    return Answers(images.detach(), probe_gradient(images, embeddings), log_probs.exp())
+    return {
+        "the decoder's image": images.detach(),
+        "the decoder's gradient": probe_gradient(images, embeddings),
+        "the transformer's distribution": log_probs.exp(),
+    }
+
+
+def ask_diffusion(prior: Diffusion, condition: Condition) -> Answers:
+    """Answers for the rows of a condition, as much noise as signal; torch's own random state is left as it is."""
+    generator, rows = torch.Generator().manual_seed(0), len(condition.guidance)
+    level = int((prior.alpha_bar - 0.5).abs().argmin())
+    z_t = torch.randn((rows, *prior.z_shape), generator=generator).to(prior.device, prior.dtype).requires_grad_()
+    x0 = prior.denoise(z_t, level, condition).x0
+    answers = {"the denoiser's x_0": x0.detach(), "the denoiser's gradient": probe_gradient(x0, z_t)}
+    if isinstance(prior, Latent):
+        images = prior.decode(z_t)
+        x = (torch.rand((rows, *prior.x_shape), generator=generator) * 2 - 1).to(prior.device, prior.dtype)
+        latents = prior.encode(x.requires_grad_())
+        answers |= {
+            "the decoder's image": images.detach(),
+            "the decoder's gradient": probe_gradient(images, z_t),
+            "the encoder's latents": latents.detach(),
+            "the encoder's gradient": probe_gradient(latents, x),
+        }
+    return answers
 
 
 def refuse_other_answers(plain: Answers, changed: Answers, dtype: torch.dtype, change: str) -> None:
     """One sentence where the changed networks do not answer as the plain ones do."""
-    refuse_difference("the decoder's image", changed.images, plain.images, dtype, change)
-    refuse_difference("the decoder's gradient", changed.gradient, plain.gradient, dtype, change)
-    refuse_difference("the transformer's distribution", changed.probabilities, plain.probabilities, dtype, change)
+    for name, answer in plain.items():
+        refuse_difference(name, changed[name], answer, dtype, change)
 
 
 def refuse_difference(name: str, value: Tensor, plain: Tensor, dtype: torch.dtype, change: str) -> None:

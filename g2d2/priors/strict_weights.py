@@ -3,7 +3,7 @@
 Left to themselves, the libraries behind the networks fill what is missing with random numbers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,40 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers.utils import logging as transformers_logging
 
-from g2d2.priors.layout import has_safetensors, weight_files, weights_path
+from g2d2.priors.component_files import DIFFUSERS, TRANSFORMERS, has_safetensors, weight_files, weights_path
 from g2d2.priors.plain_tensors import read_plain
 from operators import InputError
 
 
+def load_part(kind: Any, folder: Path, name: str, *, weights: bool = True) -> Any:
+    """A component by its class, strictly where it has weights; one sentence where it cannot be loaded."""
+    try:
+        if weights:
+            return load_network(kind, folder, name)
+        with quiet_libraries():
+            return kind.from_pretrained(str(folder), subfolder=name, local_files_only=True)
+    except InputError:
+        raise
+    except Exception as error:  # every loader has its own zoo of exceptions for a damaged or missing file
+        reason = " ".join(str(error).split())[:200]
+        part = f"component {name!r} of {str(folder)!r}" if name else f"the network in {str(folder)!r}"
+        raise InputError(f"prior: {part} cannot be loaded ({reason}).") from error
+
+
 def load_network(kind: Any, folder: Path, name: str) -> Any:
-    """The network of a component, with exactly the weights that `prior_digest` covers."""
+    """The network of a component, with exactly the weights that a prior's digest covers.
+
+    An empty name is a network that lies in the folder itself.
+    """
+    component = folder / name
+    stems = DIFFUSERS if issubclass(kind, ModelMixin) else TRANSFORMERS
     with quiet_libraries():
-        if issubclass(kind, ModelMixin):
+        if stems is DIFFUSERS:
             network, report = kind.from_pretrained(
                 str(folder),
-                subfolder=name,
+                subfolder=name or None,
                 local_files_only=True,
-                use_safetensors=has_safetensors(folder, name),  # left to itself, diffusers logs an error per guess
+                use_safetensors=has_safetensors(component, stems),  # left to itself, diffusers logs an error per guess
                 low_cpu_mem_usage=False,  # the sparing way needs another package, which diffusers would recommend
                 ignore_mismatched_sizes=True,  # they are in the report
                 output_loading_info=True,
@@ -35,12 +55,12 @@ def load_network(kind: Any, folder: Path, name: str) -> Any:
         else:  # by a folder, transformers would also take adapters and weights that a configuration names elsewhere
             network, report = kind.from_pretrained(
                 None,
-                config=kind.config_class.from_pretrained(str(folder / name), local_files_only=True),
-                state_dict=_read_tensors(folder, name),
+                config=kind.config_class.from_pretrained(str(component), local_files_only=True),
+                state_dict=_read_tensors(weight_files(component, stems)),
                 ignore_mismatched_sizes=True,
                 output_loading_info=True,
             )
-    _refuse_misfits(weights_path(folder, name), report)
+    _refuse_misfits(weights_path(component, stems), report)
     return network
 
 
@@ -59,17 +79,17 @@ def quiet_libraries() -> Iterator[None]:
             library.set_verbosity(level)
 
 
-def _read_tensors(folder: Path, name: str) -> dict[str, Tensor]:
+def _read_tensors(files: Iterable[Path]) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {}
-    for path in weight_files(folder, name):
+    for path in files:
         tensors |= load_file(path) if path.suffix == ".safetensors" else read_plain(path)
     # files are mapped into memory: one that is written anew in place must not reach a network that is at work
     return {key: value.clone() for key, value in tensors.items()}
 
 
 def _refuse_misfits(path: Path | None, report: Mapping[str, Any]) -> None:
-    for name, found, wanted in sorted(report["mismatched_keys"]):
-        sides = ["x".join(map(str, shape)) for shape in (found, wanted)]
+    for name, present, wanted in sorted(report["mismatched_keys"]):
+        sides = ["x".join(map(str, shape)) for shape in (present, wanted)]
         raise InputError(
             f"prior: {path}: tensor {name!r} is {sides[0]}, and the configuration beside it asks for {sides[1]}."
         )

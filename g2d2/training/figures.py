@@ -1,8 +1,10 @@
 """Pictures of a trained prior: sheets of images and loss curves."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
@@ -25,29 +27,39 @@ def save_sheet(images: Tensor, columns: int, path: Path, zoom: int = 2, gap: int
     Image.fromarray(sheet).save(path, optimize=True)
 
 
-def save_curves(vqvae: History, transformer: History, unigram_nats: float | None, path: Path) -> None:
-    """Held-out PSNR of the tokeniser, where it was trained, and loss of the prior against the unigram baseline."""
-    figure = Figure(figsize=(9 if vqvae else 5, 3.2), layout="constrained")
-    (*first, last), *_ = figure.subplots(1, 2 if vqvae else 1, squeeze=False)
-    for axes in first:
-        measured = [row for row in vqvae if "held_out_psnr" in row]
-        axes.plot([row["step"] for row in measured], [row["held_out_psnr"] for row in measured], color="#1f5fa8")
-        axes.set(title="Tokeniser", xlabel="step", ylabel="held-out PSNR [dB]")
-    steps = [row["step"] for row in transformer]
-    lines = {
-        "loss": ("training batch, changed tokens", "#c9c9c9"),
-        "held_out_nats": ("held out, changed tokens", "#b5462f"),
-        "held_out_kept": ("held out, kept tokens", "#2f7d5b"),
-    }
-    for name, (label, colour) in lines.items():
-        if all(name in row for row in transformer):  # earlier runs measured less
-            last.plot(steps, [row[name] for row in transformer], color=colour, label=label)
-    if unigram_nats is not None:
-        last.axhline(unigram_nats, color="#555555", linestyle=":", label="unigram")
-    last.set(title="Prior", xlabel="step", ylabel="nats per token")
-    last.legend(frameon=False, fontsize=8)
-    for axes in (*first, last):
+@dataclass(frozen=True)
+class Panel:
+    """One stage's curves over its steps."""
+
+    title: str
+    unit: str
+    history: History
+    lines: dict[str, tuple[str, str]]
+    """Label and colour of each logged number that is drawn."""
+    reference: tuple[str, float] | None = None
+    """Label and height of a dotted line."""
+
+
+def save_curves(panels: list[Panel], path: Path) -> None:
+    """Draw the panels side by side, leaving out stages without a log."""
+    panels = [panel for panel in panels if panel.history]
+    figure = Figure(figsize=(4.5 * len(panels) + 0.5, 3.2), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for name, (label, colour) in panel.lines.items():
+            rows = [row for row in panel.history if name in row]
+            axes.plot([row["step"] for row in rows], [row[name] for row in rows], color=colour, label=label)
+        if panel.reference is not None:
+            label, height = panel.reference
+            axes.axhline(height, color="#555555", linestyle=":", label=label)
+        axes.set(title=panel.title, xlabel="step", ylabel=panel.unit)
+        axes.legend(frameon=False, fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
+
+
+def rows_apart(images: list[Tensor], columns: int) -> Tensor:
+    """Sets of as many images each, (N, 3, H, W), interleaved so that a sheet shows them row under row."""
+    rows = zip(*(torch.split(part.cpu(), columns) for part in images), strict=True)
+    return torch.cat([row for group in rows for row in group])

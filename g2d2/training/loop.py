@@ -1,4 +1,4 @@
-"""The loop both stages share: budget, learning-rate schedule, checkpoints, resume, progress, interruption."""
+"""The loop all stages share: budget, learning-rate schedule, checkpoints, resume, progress, interruption."""
 
 import hashlib
 import math
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 from tqdm import tqdm
 
-from g2d2.training.recipe import StageLimits
+from g2d2.training.settings import StageLimits
 
 History = list[dict[str, float]]
 
@@ -82,13 +82,14 @@ def run_stage(
         os.replace(partial, path)
 
     show = sys.stderr.isatty() if progress is None else progress
+    seconds = _CLOCKS[limits.clock]
     last_save = time.monotonic()
     with _stop_requests() as stopping, tqdm(total=100, unit="%", desc=stage.name, disable=not show) as bar:
         while not frozen and (fraction := _spent(limits, index, elapsed)) < 1:
-            started = time.monotonic()
+            started = seconds()
             numbers = stage.step(index, fraction)
             index += 1
-            elapsed += _charge(time.monotonic() - started, elapsed / index)
+            elapsed += _charge(seconds() - started, elapsed / index)
             done = _spent(limits, index, elapsed) >= 1
             if index % limits.report_every == 0 or done:
                 # Reports are not charged to the budget: they must not change what is trained.
@@ -105,6 +106,14 @@ def run_stage(
             if stopping:
                 raise Interrupted(f"{stage.name} stopped at step {index}; run the same command to go on")
     return history
+
+
+def _processor_seconds() -> float:
+    """Seconds that this process had the cores, as if all of torch's threads had been busy."""
+    return time.process_time() / torch.get_num_threads()
+
+
+_CLOCKS: dict[str, Callable[[], float]] = {"wall": time.monotonic, "processor": _processor_seconds}
 
 
 def _spent(limits: StageLimits, index: int, elapsed: float) -> float:

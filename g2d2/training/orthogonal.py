@@ -25,7 +25,7 @@ def orthogonalise(matrix: Tensor, rounds: int = 5) -> Tensor:
 
 
 class OrthogonalMomentum(torch.optim.Optimizer):
-    """Nesterov momentum, orthogonalised, with decoupled weight decay; for two-dimensional weights."""
+    """Nesterov momentum, orthogonalised, with decoupled weight decay; a convolution's kernel counts as one matrix."""
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
@@ -40,7 +40,7 @@ class OrthogonalMomentum(torch.optim.Optimizer):
                 if not state:
                     state["momentum"] = torch.zeros_like(weight)
                 velocity = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
-                update = orthogonalise(weight.grad.lerp(velocity, group["momentum"]))
+                update = orthogonalise(weight.grad.lerp(velocity, group["momentum"]).flatten(1))
                 # Tall matrices get a larger step so that every output moves by the same amount.
-                update = update * max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5
-                weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(group["lr"] * update)
+                update = update * max(1.0, update.shape[0] / update.shape[1]) ** 0.5
+                weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(group["lr"] * update.view_as(weight))

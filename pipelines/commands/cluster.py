@@ -10,8 +10,8 @@ import yaml
 
 from cluster.files import KINDS, load_values
 from operators import InputError
+from operators.pictures import write_bytes
 from operators.plain_yaml import parse_yaml
-from pipelines.images import write_bytes
 
 EXAMPLE = "g2d2 cluster render aws --values cluster/values.yaml --set gpu=A10G workers.max=8 > cluster.yaml"
 _FILES = {

@@ -1,21 +1,21 @@
 """`g2d2 compare`: hold scored results against a baseline, and exit with 1 where they became worse."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.gate import DEFAULT_TOLERANCES, compare, default_tolerances, parse_tolerances
+from eval.gate import CellPair, compare, default_tolerances, parse_tolerances
 from eval.scores import ScoreTable
-from pipelines.images import write_bytes
-from pipelines.layout import SweepFolder
+from operators.pictures import write_bytes
+from pipelines.console.gate_table import gate_lines
+from pipelines.storage.sweep_folder import SweepFolder
 
 if TYPE_CHECKING:
     from eval.distribution import CellDistance
 
 EXAMPLE = "g2d2 compare tonight.parquet accepted.parquet --tolerance psnr=0.1 lpips_vgg=2% --junit gate.xml"
-_DEFAULTS = " ".join(f"{metric}={tolerance}".replace("%", "%%") for metric, tolerance in DEFAULT_TOLERANCES.items())
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="extend",
         metavar="METRIC=SIZE",
         help="the metrics to judge and what loss is tolerated, as a number or a percentage of the baseline; for a "
-        f"metric of your own METRIC:higher=SIZE or METRIC:lower=SIZE (default: {_DEFAULTS}, those that are there)",
+        "metric that nobody knows METRIC:higher=SIZE or METRIC:lower=SIZE (default: what each metric says of itself)",
     )
     parser.add_argument(
         "--confidence", type=float, default=0.95, help="that nothing is reported where nothing changed (default: 0.95)"
@@ -43,16 +43,16 @@ def run(args: argparse.Namespace) -> int:
     """0: nothing became worse. 1: something regressed, is missing or could not be compared."""
     candidate, baseline = read_scores(args.candidate), read_scores(args.baseline)
     if args.tolerance:
-        tolerances = parse_tolerances(args.tolerance, args.confidence)
+        tolerances = parse_tolerances(args.tolerance, args.confidence, baseline.info)
     else:
-        tolerances = default_tolerances(baseline.metrics, args.confidence)
+        tolerances = default_tolerances(baseline.metrics, args.confidence, baseline.info)
     result = compare(candidate, baseline, tolerances)
-    result = replace(result, notes=(*result.notes, *_distances_of_both(args, baseline)))
+    result = replace(result, notes=(*result.notes, *_distances_of_both(args, baseline, result.pairs)))
     for path, text in ((args.junit, result.to_junit), (args.markdown, result.to_markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(text().encode(), path)
-    print(result.to_json() if args.json else result.to_table())
+    print(result.to_json() if args.json else f"{gate_lines(result)}\n{result.summary()}")
     return 0 if result.passed else 1
 
 
@@ -61,9 +61,9 @@ def read_scores(url: str) -> ScoreTable:
     folder = _sweep(url)
     if folder is None:
         return ScoreTable.read(url)
-    from pipelines.committed import current_scores  # with all that plans need, which a table does not
-    from pipelines.plan import read_plan
-    from pipelines.scorings import known_scorings
+    from pipelines.plan.planning import read_plan
+    from pipelines.score.committed import current_scores  # with all that plans need, which a table does not
+    from pipelines.score.scorings import known_scorings
 
     return ScoreTable(current_scores(folder, read_plan(folder), known_scorings(folder)), where=f"sweep {url}")
 
@@ -76,17 +76,18 @@ def read_distances(url: str) -> "dict[str, dict[str, CellDistance]]":
     summary = folder.read_summary()
     if not folder.store.exists(folder.distances_name(summary["plan"], summary["scoring"])):
         return {}
-    from pipelines import features  # with the networks' libraries, which only distances need
+    from pipelines.score import features  # with the networks' libraries, which only distances need
 
     return features.distances_by_cell(features.read_distances(folder, summary["plan"], summary["scoring"]))
 
 
-def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable) -> Iterator[str]:
+def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable, pairs: Mapping[str, CellPair]) -> Iterator[str]:
     """A line for each distance of a cell that both sides have scored."""
     before, now = read_distances(args.baseline), read_distances(args.candidate)
-    for cell in baseline.cells():
-        for name in dict.fromkeys([*before.get(cell, ()), *now.get(cell, ())]):
-            values = (str(side.get(cell, {}).get(name, "-")) for side in (before, now))
+    for cell, pair in pairs.items():
+        sides = before.get(cell, {}), now.get(pair.candidate or "", {})
+        for name in dict.fromkeys([*sides[0], *sides[1]]):
+            values = (str(side.get(name, "-")) for side in sides)
             yield f"{name} of {baseline.cell_label(cell)}: {' -> '.join(values)}, not judged: it has no interval"
 
 

@@ -7,8 +7,8 @@ import shtab
 
 from eval.distribution import distribution_names
 from eval.metrics import metric_names
+from g2d2.methods import METHODS, find_method
 from g2d2.priors.catalog import CATALOG
-from g2d2.settings import EXPERIMENTS
 from operators import TASKS, operator_names
 from pipelines import cli
 
@@ -41,8 +41,19 @@ def _names() -> Mapping[str, Sequence[str]]:
         "tolerance": [f"{metric}=" for metric in metrics],
         "prior": priors,
         "start": priors,
-        "experiment": list(EXPERIMENTS["paper"]),
+        "method": METHODS.names(),
+        "preset": _of_methods("presets"),
+        "experiment": _of_methods("experiments"),
     }
+
+
+def _of_methods(kind: str) -> list[str]:
+    """Presets, or the experiments of all presets, of every method that is known by name."""
+    methods = [find_method(name) for name in METHODS.names()]
+    if kind == "presets":
+        return list(dict.fromkeys(["tuned", *(preset for method in methods for preset in method.presets)]))
+    rows = (row for method in methods for rows in method.experiments.values() for row in rows)
+    return list(dict.fromkeys(rows))
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

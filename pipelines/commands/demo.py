@@ -7,7 +7,7 @@ from operators.plain_yaml import parse_yaml
 from operators.validation import validate
 from pipelines.commands.sweep import finish
 from pipelines.manifest import BuildSettings, build_manifest
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
 
 EXAMPLE = "g2d2 demo --out out/demo"
 TASKS = ("sr4-32", "gaussian-deblur-32")

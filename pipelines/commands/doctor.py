@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from pipelines.console.text_table import text_table
 from pipelines.doctor import checks, examine
 
 EXAMPLE = "g2d2 doctor --store s3://bucket/sweeps --tracking http://127.0.0.1:5000"
@@ -21,7 +22,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({name: {"state": f.state, "text": f.text} for name, f in findings.items()}, indent=1))
     else:
-        width = max(map(len, findings))
-        for name, finding in findings.items():
-            print(f"{finding.state.ljust(4)}  {name.ljust(width)}  {finding.text}")
+        print(text_table([[finding.state, name, finding.text] for name, finding in findings.items()]))
     return 1 if any(finding.state == "fail" for finding in findings.values()) else 0

@@ -4,48 +4,41 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from pydantic import BaseModel, create_model
 from torch import Tensor
 
 from eval.distribution import build_distribution, distribution_names, distribution_settings
 from eval.distribution.results import DistributionResult
-from eval.metrics import Metric, Scored, build_metric, metric_info, metric_names, metric_settings, row_problems
-from eval.pairing import Pair, Pairing, Read, pair_pictures
-from eval.scores import score_schema
-from eval.statistics import bootstrap_interval
+from eval.metrics import (
+    METRICS,
+    MetricInfo,
+    build_metric,
+    metric_info,
+    metric_names,
+    metric_settings,
+)
+from eval.pairing import Pairing, Read, pair_pictures
 from eval.weights import find_weights
 from operators import InputError
+from operators.colours import Background
+from operators.pictures import decode_image
 from operators.torch_device import usable_device
 from operators.validation import did_you_mean
-from pipelines.colours import Background
-from pipelines.images import decode_image, write_bytes
-from pipelines.options import add_background_option, parse_changes
-from pipelines.progress import progress
-from pipelines.scorings import SCORING_VERSION
+from pipelines.console.options import add_background_option, parse_changes
+from pipelines.console.progress import progress
+from pipelines.console.text_table import text_table
+from pipelines.score.picture_scores import Row, score_pairs, summarize, write_scores
 
 EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
 
-_NEEDS_MEASUREMENT = ("residual", "residual_norm")
 _MOST_ROWS_SHOWN = 30
 _MOST_NAMES_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Row:
-    """One pair's scores; `error` says what could not be scored."""
-
-    id: str
-    values: dict[str, float] = field(default_factory=dict)
-    error: str | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "reconstruction", type=Path, metavar="RECON", help="the same kind, with the same names; in Parquet also "
         "a column reconstruction"
     )  # fmt: skip
-    per_image = [name for name in metric_names() if name not in _NEEDS_MEASUREMENT]
+    per_image = [name for name in metric_names() if not _beyond_pictures(metric_info(name))]
     parser.add_argument(
         "--metrics",
         nargs="+",
         metavar="NAME",
-        help=f"per image: {', '.join(per_image)}; per set: {', '.join(distribution_names())} (default: psnr ssim "
-        "lpips_vgg)",
+        help=f"per image: {', '.join(per_image)}, or module:thing; per set: {', '.join(distribution_names())} "
+        "(default: psnr ssim lpips_vgg)",
     )
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="metric settings")
     add_background_option(parser)
@@ -78,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"batch is {args.batch}: it must be at least 1.")
     usable_device(args.device)
     names = _chosen(args.metrics)
-    per_image = [name for name in names if name in metric_names()]
-    settings = _settings(names, args.set)
+    per_image = [name for name in names if name not in distribution_names()]
+    infos, settings = [metric_info(name) for name in per_image], _settings(names, args.set)
     pairing = pair_pictures(args.truth, args.reconstruction)
     metrics = [build_metric(name, settings[name], device=args.device) for name in per_image]
     sets = [
@@ -100,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
         for distribution in sets
     ]
     if args.out:
-        _write(rows, per_image, args.reconstruction.name, args.out)
-    summary = summarize(rows, per_image)
+        write_scores(rows, infos, args.reconstruction.name, args.out)
+    summary = summarize(rows, infos)
     if args.json:
         print(json.dumps(_json(rows, summary, distances, pairing), indent=1))
     else:
@@ -111,48 +104,26 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def score_pairs(
-    pairs: Sequence[Pair], metrics: Sequence[Metric], batch: int, decode: Callable[[Read, str], Tensor]
-) -> Iterator[list[Row]]:
-    """Rows in the order of the pairs; pictures of one size are scored together, one that cannot be read fails alone."""
-    waiting: list[tuple[str, Tensor, Tensor]] = []
-    for pair in pairs:
-        try:
-            truth, image = decode(pair.truth, f"{pair.id} (truth)"), decode(pair.reconstruction, pair.id)
-            if truth.shape != image.shape:
-                sizes = [f"{side.shape[2]}x{side.shape[1]}" for side in (image, truth)]
-                raise InputError(f"image {pair.id}: it is {sizes[0]} and its truth {sizes[1]}: they must be equal.")
-        except (InputError, OSError) as error:
-            if waiting:
-                yield _score(waiting, metrics)
-            waiting = []
-            yield [Row(pair.id, error=str(error))]
-            continue
-        if waiting and (len(waiting) == batch or waiting[0][1].shape != truth.shape):
-            yield _score(waiting, metrics)
-            waiting = []
-        waiting.append((pair.id, truth, image))
-    if waiting:
-        yield _score(waiting, metrics)
-
-
-def summarize(rows: Sequence[Row], metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Per metric the mean of the finite values with its 95 % bootstrap interval, and what is not in it."""
-    return [_summary(name, rows) for name in metrics]
-
-
 def _chosen(given: Sequence[str] | None) -> list[str]:
     if given is None:
         return _default_metrics()
     known = [*metric_names(), *distribution_names()]
     for name in given:
-        if name not in known:
+        if name in distribution_names():
+            continue
+        if not METRICS.known(name):
             raise InputError(
-                f"metrics: {name!r} is unknown{did_you_mean(name, known)}; choose from {', '.join(known)}."
+                f"metrics: {name!r} is unknown{did_you_mean(name, known)}; choose from {', '.join(known)}, or name "
+                "module:thing for one of your own."
             )
-        if name in _NEEDS_MEASUREMENT:
+        if _beyond_pictures(metric_info(name)):
             raise InputError(f"metrics: {name!r} needs the measurement, which pictures do not have; choose another.")
     return list(dict.fromkeys(given))
+
+
+def _beyond_pictures(info: MetricInfo) -> bool:
+    """Whether a metric needs more than two pictures."""
+    return bool({*info.needs} - {"truth"}) or (info.signals is not None and "image" not in info.signals)
 
 
 def _default_metrics() -> list[str]:
@@ -167,7 +138,7 @@ def _default_metrics() -> list[str]:
 def _settings(names: Sequence[str], words: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What `--set` says to each metric: a key goes to every chosen metric that knows it."""
     models: dict[str, type[BaseModel]] = {
-        name: metric_settings(name) if name in metric_names() else distribution_settings(name) for name in names
+        name: distribution_settings(name) if name in distribution_names() else metric_settings(name) for name in names
     }
     fields: dict[str, Any] = {
         key: (info.annotation, info) for model in models.values() for key, info in model.model_fields.items()
@@ -184,59 +155,6 @@ def _decode(read: Read, name: str, background: Background | None) -> Tensor:
     if content is None:
         raise InputError(f"image {name}: the table has none.")
     return decode_image(content, name, background=background)
-
-
-def _score(waiting: Sequence[tuple[str, Tensor, Tensor]], metrics: Sequence[Metric]) -> list[Row]:
-    ids = [name for name, _, _ in waiting]
-    scored = Scored(
-        truth=torch.stack([truth for _, truth, _ in waiting]),
-        images=torch.stack([image for _, _, image in waiting]),
-        truth_keys=ids,
-    )
-    refused: list[str] = []
-    columns: dict[str, list[float]] = {}
-    for metric in metrics:
-        try:
-            columns[metric.name] = metric(scored).tolist()
-        except InputError as error:  # such as pictures below the window of SSIM; other metrics go on
-            refused.append(str(error))
-            columns[metric.name] = [math.nan] * len(ids)
-    return [
-        Row(name, {metric: column[index] for metric, column in columns.items()}, problem or " ".join(refused) or None)
-        for index, (name, problem) in enumerate(zip(ids, row_problems(scored), strict=True))
-    ]
-
-
-def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    info = metric_info(name)
-    values = [row.values.get(name, math.nan) for row in rows]
-    finite = [value for value in values if math.isfinite(value)]
-    interval = bootstrap_interval(finite) if finite else None
-    failed = sum(math.isnan(value) for value in values)
-    return {
-        "metric": name,
-        "better": info.direction,
-        "unit": info.unit,
-        "mean": interval.mean if interval else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "count": len(finite),
-        "infinite": len(values) - len(finite) - failed,
-        "failed": failed,
-    }
-
-
-def _write(rows: Sequence[Row], metrics: Sequence[str], cell: str, path: Path) -> None:
-    """The same columns as a sweep's scores, so that what compares sweeps can compare folders."""
-    records = [
-        {"item": row.id, "measurement": row.id, "cell": cell, "seed": 0, "error": row.error}
-        | {name: row.values.get(name, math.nan) for name in metrics}
-        for row in rows
-    ]
-    buffer = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(records, schema=score_schema(metrics, {}, scoring=SCORING_VERSION)), buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(buffer.getvalue().to_pybytes(), path)
 
 
 def _json(
@@ -264,10 +182,11 @@ def _number(value: float) -> float | str | None:
 def _print(rows: Sequence[Row], summary: Sequence[dict[str, Any]], distances: Sequence[DistributionResult]) -> None:
     names = [entry["metric"] for entry in summary]
     if len(rows) <= _MOST_ROWS_SHOWN and names:
-        _table([["image", *names], *([row.id, *(_cell(row.values.get(n, math.nan)) for n in names)] for row in rows)])
-        print()
+        lines = [[row.id, *(_cell(row.values.get(name, math.nan)) for name in names)] for row in rows]
+        print(text_table(lines, ["image", *names]) + "\n")
     if names:
-        _table([["metric", "mean", "95 % interval", "better", "scored", "infinite", "failed"], *map(_line, summary)])
+        header = ["metric", "mean", "95 % interval", "better", "scored", "infinite", "failed"]
+        print(text_table([_line(entry) for entry in summary], header))
     for distance in distances:
         value = "-" if distance.value is None else f"{distance.value:.4f}"
         print(f"{distance.name}  {value}  {distance.unavailable or distance.note or ''}".rstrip())
@@ -284,12 +203,6 @@ def _line(entry: dict[str, Any]) -> list[str]:
 
 def _cell(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _report_unpaired(pairing: Pairing) -> None:

@@ -8,18 +8,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from g2d2.priors.limits import read_limits
-from g2d2.priors.locating import locate_prior
 from operators import TASKS, InputError, operator_names, operator_settings, validate
+from operators.pictures import write_png
 from operators.plurals import counted
-from pipelines.actions import Action, add_actions
-from pipelines.images import write_png
+from pipelines.console.actions import Action, add_actions
+from pipelines.console.options import add_background_option, parse_changes
+from pipelines.console.text_table import text_table
 from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
+from pipelines.manifest.manifest_record import Rejected
 from pipelines.manifest.reading import Place, read_row
 from pipelines.manifest.sheet import contact_sheet
-from pipelines.manifest.summary import Rejected
-from pipelines.options import add_background_option, parse_changes
-from pipelines.readiness import misfits
 
 EXAMPLE = "g2d2 manifest build cifar10-heldout manifests/cifar10 --task sr4-32 gaussian-deblur-32 --limit 100"
 
@@ -40,7 +38,9 @@ def _configure_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="folder or s3:// URL of the new manifest")
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--task", nargs="+", dest="tasks", metavar="NAME", help=f"tasks: {', '.join(TASKS)}")
-    choice.add_argument("--operator", metavar="NAME", help=f"one operator: {', '.join(operator_names())}")
+    choice.add_argument(
+        "--operator", metavar="NAME", help=f"one operator: {', '.join(operator_names())}, or module:thing"
+    )
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
     parser.add_argument("--sigma", type=float, metavar="S", help="the operator's noise level (default: 0.05)")
     parser.add_argument("--image-size", type=int, metavar="N", help="the operator's images are N x N (default: any)")
@@ -156,28 +156,27 @@ def _print_summary(manifest: Manifest) -> None:
         "manifest": manifest.url,
         "measurements": f"{summary.rows} in {counted(len(summary.shards), 'file')}",
         "tasks": ", ".join(summary.tasks),
+        **({} if summary.signals == ["image"] else {"signals": ", ".join(summary.signals)}),
+        **({"without truth": str(without)} if (without := sum(summary.without_truth.values())) else {}),
         "digest": summary.digest,
         "built": built,
         "rejected": str(len(summary.rejected)),
     }
-    for name, value in facts.items():
-        print(f"{name:<14}{value}")
-    print()
+    print(text_table(list(facts.items())) + "\n")
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    table = [("id", "task", "operator", "sigma", "prompt", "image", "y")]
+    table = []
     for row in rows:
-        sizes = (_size(row[name]) for name in ("image_shape", "y_shape"))
+        sizes = (_size(row[name], row["signal"]) for name in ("x_shape", "y_shape"))
         table.append((row["id"], row["task"], row["operator"], f"{row['sigma']:g}", _cut(row["prompt"]), *sizes))
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    for line in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(text_table(table, ["id", "task", "operator", "sigma", "prompt", "x", "y"]))
 
 
-def _size(shape: Sequence[int]) -> str:
-    """Width x height of (C, H, W)."""
-    return "x".join(str(side) for side in reversed(shape[1:]))
+def _size(shape: Sequence[int], signal: str) -> str:
+    """Width x height of pictures (C, H, W); of others all sides in their order."""
+    picture = signal == "image" and len(shape) == 3
+    return "x".join(str(side) for side in (reversed(shape[1:]) if picture else shape))
 
 
 def _cut(text: str, longest: int = 40) -> str:
@@ -188,7 +187,7 @@ def _cut(text: str, longest: int = 40) -> str:
 def _configure_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="folder or s3:// URL of a manifest")
     parser.add_argument(
-        "--prior", metavar="NAME", help="also tell which rows this prior (name, folder, hub id) cannot solve"
+        "--prior", metavar="NAME", help="also list rows that this prior (name, folder, hub id) cannot solve"
     )
 
 
@@ -196,7 +195,10 @@ def _check(args: argparse.Namespace) -> int:
     manifest = Manifest.open(args.url)
     lines, problems = check_manifest(manifest), 0
     if args.prior is not None:
-        lines = chain(lines, misfits(manifest, read_limits(locate_prior(args.prior))))
+        from g2d2.priors.locating import locate_prior  # with the model libraries, which checking alone does without
+        from pipelines.plan.readiness import misfits
+
+        lines = chain(lines, misfits(manifest, locate_prior(args.prior).facts()))
     for problem in lines:
         print(problem)
         problems += 1

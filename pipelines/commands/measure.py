@@ -6,8 +6,8 @@ from pathlib import Path
 from torch import Tensor
 
 from operators import InputError, check_measurement, measure, operator_settings
-from pipelines.images import read_image, to_picture, write_npy, write_png
-from pipelines.options import (
+from operators.pictures import read_image, to_picture, write_npy, write_png
+from pipelines.console.options import (
     Degradation,
     add_measurement_options,
     degradation,

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from operators import InputError
-from pipelines.images import write_bytes
+from operators.pictures import write_bytes
+from pipelines.console.terminal import results_alone
+from pipelines.console.text_table import text_table
 from pipelines.nightly import (
     NightlyFolder,
     NightlySpec,
@@ -18,13 +20,11 @@ from pipelines.nightly import (
     night_today,
     run_night,
 )
+from pipelines.nightly.night_text import markdown, message, terminal, verdict_json
 from pipelines.nightly.records import plain
-from pipelines.nightly.telling import markdown, message, terminal, verdict_json
 from pipelines.nightly.webhook import post
-from pipelines.patience import tell
-from pipelines.summary import aligned
-from pipelines.terminal import results_alone
-from pipelines.tracking import TrackingError
+from pipelines.solve.patience import announce
+from pipelines.track import TrackingError
 
 EXAMPLE = (
     "g2d2 nightly examples/nightly.yaml\n"
@@ -90,7 +90,7 @@ def _run(spec: NightlySpec, path: str, args: argparse.Namespace) -> int:
             )
             night = chosen.night
             if chosen.notice is not None:
-                tell(chosen.notice)
+                announce(chosen.notice)
             found, files, warnings = keep_night(spec, run_night(spec, chosen, retry_failed=args.retry_failed), path)
     except Exception as error:  # whatever it was, nobody may take silence for a good night
         said = str(error) if isinstance(error, InputError) else type(error).__name__
@@ -140,7 +140,7 @@ def _history(spec: NightlySpec, args: argparse.Namespace) -> int:
         [n.night, n.started, f"{n.committed}/{n.expected}", str(n.failed), str(n.baseline or "-"), n.outcome]
         for n in nights
     ]
-    print(aligned([["night", "started", "items", "failed", "baseline", "outcome"], *rows], words=(0, 1, 5)))
+    print(text_table(rows, ["night", "started", "items", "failed", "baseline", "outcome"]))
     print("\n".join(baseline.sentence() for baseline in baselines) or "no baseline is accepted yet")
     return 0
 

@@ -61,7 +61,7 @@ def _table(experiment: Experiment, full: bool) -> tuple[PaperTable, int]:
     if not specs:
         raise InputError(f"experiment {experiment.name}: it has no {'full' if full else 'mini'} specification.")
     sweeps = list(run_specs(specs.values(), dataset=None if full else "cifar10"))
-    failed = sum(len(one.scores.table) - one.scores.table["error"].null_count for one in sweeps)
+    failed = sum(one.sweep.failed for one in sweeps)
     return build_table(experiment, sweeps), failed
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from operators.plurals import counted
-from pipelines.calibration import estimate, items_left
-from pipelines.cells import varied
-from pipelines.layout import SweepFolder
-from pipelines.plan import make_plan
-from pipelines.readiness import check_solving
-from pipelines.spec import load_spec
+from pipelines.plan.calibration import estimate
+from pipelines.plan.cells import varied
+from pipelines.plan.planning import make_plan
+from pipelines.plan.readiness import check_solving
+from pipelines.plan.sweep_spec import load_spec
+from pipelines.storage.sweep_folder import SweepFolder
 
 EXAMPLE = "g2d2 plan examples/tour.yaml"
 
@@ -29,11 +29,12 @@ def run(args: argparse.Namespace) -> int:
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder)
     ready = check_solving(spec, plan.cells)
-    left = items_left(folder, plan)
+    left = plan.left(folder.solved_shards())
     cost = None if args.no_calibration else estimate(spec, plan, left, ready.solvable)
     names = varied(plan.cells)
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
+        "arms": list(dict.fromkeys(cell.arm for cell in plan.cells)),
         "cells": len(plan.cells),
         "measurements": plan.measurements,
         "seeds": len(spec.seeds),
@@ -51,9 +52,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts))
         return 0
+    arms = f" of {counted(len(facts['arms']), 'arm')}: {', '.join(facts['arms'])}" if len(facts["arms"]) > 1 else ""
     print(
         f"{counted(len(plan.cells), 'cell')} ({', '.join(names) or 'nothing varies'}), "
-        f"{counted(plan.measurements, 'measurement')}"
+        f"{counted(plan.measurements, 'measurement')}{arms}"
     )
     print(
         f"{counted(plan.items, 'work item')} in {counted(len(plan.shards), 'shard')}, {plan.items - left} of them done"

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from g2d2.priors.catalog import CATALOG, Home, KnownPrior, conversion_hint, packaged_folder
-from g2d2.priors.checking import check_folder
-from g2d2.priors.digest import prior_digest
-from g2d2.priors.layout import folder_bytes, read_shape
+from g2d2.priors.families import find_family, recognise
+from g2d2.priors.hub import cached_folder, fetch_from_hub
+from g2d2.priors.locating import LocatedPrior, is_hub_id, locate_prior
+from g2d2.priors.own_priors import is_own
+from g2d2.priors.sized_sources import split_size
 from operators.errors import InputError
 from operators.local_paths import local_path
 from operators.validation import did_you_mean
-from pipelines.actions import Action, add_actions
-from pipelines.commands import prior_training
+from pipelines.commands import prior_conversion, prior_training
+from pipelines.console.actions import Action, add_actions
+from pipelines.console.text_table import text_table
 
 EXAMPLE = "g2d2 prior list"
 
@@ -36,28 +39,29 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    columns = ("name", "home", "installed", "size", "shape", "licence", "digest")
-    table = [columns, *(tuple(_cell(row[column]) for column in columns) for row in rows)]
-    widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
-    for line in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    print("\n`g2d2 prior info NAME` tells more; any folder or hub id in diffusers' VQ-Diffusion layout is a prior too.")
+    columns = ("name", "family", "home", "installed", "size", "shape", "licence", "digest")
+    print(text_table([[_cell(row[column]) for column in columns] for row in rows], columns))
+    print(
+        "\n`g2d2 prior info NAME` prints more; any folder or hub id of one of these families is a prior too, and so is "
+        "module:Thing of your own."
+    )
     return 0
 
 
 def _row(known: KnownPrior) -> dict[str, Any]:
     """Digests of packaged priors are computed; hashing gigabytes is left to `info`."""
-    folder = _local(known)
-    packaged = folder is not None and known.home is Home.PACKAGED
+    located = _installed(known)
+    packaged = located is not None and known.home is Home.PACKAGED
     return {
         "name": known.name,
+        "family": known.family,
         "home": str(known.home),
         "location": known.location,
-        "installed": folder is not None,
+        "installed": located is not None,
         "size": known.size,
-        "shape": f"{known.image_size}x{known.image_size}, {known.token_side}x{known.token_side} of {known.codes}",
+        "shape": known.shape,
         "licence": known.licence.partition(" (")[0],
-        "digest": prior_digest(folder)[:12] if packaged and folder else known.digest,
+        "digest": located.digest()[:12] if packaged and located else known.digest,
     }
 
 
@@ -65,36 +69,24 @@ def _cell(value: Any) -> str:
     return {True: "yes", False: "no", None: "-"}.get(value, str(value))
 
 
-def _local(known: KnownPrior) -> Path | None:
-    """The folder, if this machine has it already."""
-    if known.home is not Home.HUB:
-        return known.folder
-    return _cached(known.location, known.revision)
-
-
-def _cached(repository: str, revision: str | None) -> Path | None:
-    import huggingface_hub
-
-    # the files that are fetched last: with them the rest is there too
-    for ending in ("safetensors", "bin"):
-        file = f"transformer/diffusion_pytorch_model.{ending}"
-        try:
-            cached = huggingface_hub.try_to_load_from_cache(repository, file, revision=revision)
-        except ValueError:  # no name of the hub's
-            return None
-        if isinstance(cached, str):
-            return Path(cached).parents[1]
-    return None
+def _installed(known: KnownPrior) -> LocatedPrior | None:
+    """The prior, if this machine has it already."""
+    family = find_family(known.family)
+    if known.home is Home.HUB:
+        folder = cached_folder(known.location, family=family, revision=known.revision)
+    else:
+        folder = known.folder
+    return None if folder is None else LocatedPrior(known.name, family, folder)
 
 
 def _configure_info(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prior", metavar="NAME_OR_FOLDER", help="known name, folder or hub id")
+    parser.add_argument("prior", metavar="NAME_OR_FOLDER", help="known name, folder, hub id or module:Thing")
     _add_json(parser)
 
 
 def _info(args: argparse.Namespace) -> int:
     known = CATALOG.get(args.prior)
-    folder = _local(known) if known else _given(args.prior)
+    located = _installed(known) if known else _given(args.prior)
     facts: dict[str, Any] = {"name": args.prior}
     if known:
         facts |= {
@@ -102,42 +94,43 @@ def _info(args: argparse.Namespace) -> int:
             "revision": known.revision,
             "licence": known.licence,
             "expected size": known.size,
-            "expected shape": f"{known.image_size}x{known.image_size} pixels, "
-            f"{known.token_side}x{known.token_side} tokens, {known.codes} codes",
+            "expected shape": known.shape,
             "notes": known.notes,
             "citation": known.citation,
         }
-    facts["folder"] = "not installed" if folder is None else str(folder)
-    if folder is not None:
-        shape = read_shape(folder)
-        facts |= {
-            "shape": str(shape),
-            "transformer": f"{shape.layers} layers, {shape.train_steps} training steps, text width {shape.text_width}",
-            "size": _megabytes(folder_bytes(folder)),
-            "digest": prior_digest(folder),
-        }
+    if located is not None:
+        facts |= _of_files(located)
     elif known:
-        facts["digest"] = known.digest or f"unknown: {known.digest_reason}"
+        digest = known.digest or f"unknown: {known.digest_reason}"
+        facts |= {"family": known.family, "folder": "not installed", "digest": digest}
     facts = {key: value for key, value in facts.items() if value is not None}
     if args.json:
         print(json.dumps({key.replace(" ", "_"): value for key, value in facts.items()}, indent=1))
     else:
-        width = max(map(len, facts))
-        print("\n".join(f"{key.ljust(width)}  {value}" for key, value in facts.items()))
+        print(text_table([[key, str(value)] for key, value in facts.items()]))
     return 0
 
 
-def _given(text: str) -> Path:
-    folder = local_path(text, "prior")
-    if folder.is_dir():
-        return folder
-    cached = _cached(text, None) if text.count("/") == 1 and not text.startswith((".", "/", "~")) else None
-    if cached is None:
-        raise InputError(
-            f"prior: {text!r}{did_you_mean(text, CATALOG)} is neither a folder here, a known name "
-            f"({', '.join(CATALOG)}) nor a hub id in the local cache."
-        )
-    return cached
+def _of_files(located: LocatedPrior) -> dict[str, Any]:
+    """What a prior's own files, or its class, say of it."""
+    facts: dict[str, Any] = {"family": located.family.name}
+    if located.folder is not None:
+        facts |= {"folder": str(located.folder), "size": _megabytes(located.size())}
+    return facts | located.describe() | {"digest": located.digest()}
+
+
+def _given(text: str) -> LocatedPrior:
+    source, size = split_size(text)
+    if local_path(text, "prior").is_dir() or is_own(source):
+        return locate_prior(text)
+    if size is not None:
+        return locate_prior(text, download=False)
+    if is_hub_id(text) and (folder := cached_folder(text)) is not None:
+        return LocatedPrior(text, recognise(folder), folder)
+    raise InputError(
+        f"prior: {text!r}{did_you_mean(text, CATALOG)} is neither a folder here, a known name "
+        f"({', '.join(CATALOG)}), module:Thing of your own nor a hub id in the local cache."
+    )
 
 
 def _megabytes(size: int) -> str:
@@ -155,82 +148,56 @@ def _fetch(args: argparse.Namespace) -> int:
         raise InputError(conversion_hint(known))
     if args.to is not None and args.to.exists() and (not args.to.is_dir() or any(args.to.iterdir())):
         raise InputError(f"to: {args.to} exists already; give a new folder.")
+    family = find_family(known.family) if known else None
     if known and known.home is Home.PACKAGED:
         folder = packaged_folder(known)
         if args.to is not None:
             folder = Path(shutil.copytree(folder, args.to, dirs_exist_ok=True))
     else:
-        from g2d2.priors.locating import fetch_from_hub
-
         repository = known.location if known else args.prior
-        folder = fetch_from_hub(repository, revision=known.revision if known else None, to=args.to)
-    shape = check_folder(folder, known)
-    print(f"{folder}\n{shape}, {_megabytes(folder_bytes(folder))}, all files whole")
+        revision = known.revision if known else None
+        family, folder = fetch_from_hub(repository, family=family, revision=revision, to=args.to)
+    located = LocatedPrior(args.prior, family or recognise(folder), folder)
+    shape = located.check(known)
+    print(f"{folder}\n{shape}, {_megabytes(located.size())}, all files whole")
     return 0
 
 
 def _configure_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a prior in diffusers' layout")
+    parser.add_argument("folder", metavar="FOLDER", help="the folder of a prior, or module:Thing of your own")
     parser.add_argument("--as", dest="known", choices=CATALOG, help="compare with what this prior's publisher states")
-    parser.add_argument(
-        "--run", dest="trial", action="store_true", help="ask it too what it says of tokens that are not masked"
-    )
+    parser.add_argument("--run", dest="trial", action="store_true", help="ask its network too what is known beforehand")
 
 
 def _check(args: argparse.Namespace) -> int:
     """1 if the files are good and the network is not."""
-    shape = check_folder(args.folder, CATALOG.get(args.known))
-    from g2d2.priors.loading import load_prior
-    from g2d2.priors.trial import try_prior
-
-    prior = load_prior(
-        local_path(args.folder, "prior").absolute()
-    )  # only the networks themselves know which tensors they need
-    print(f"{args.folder}: all files whole and fitting\n{shape}\ndigest {prior_digest(args.folder)}")
+    folder = local_path(args.folder, "prior").absolute()
+    if not is_own(args.folder) or folder.is_dir():
+        located = LocatedPrior(args.folder, recognise(folder), folder)
+    else:
+        located = locate_prior(args.folder)
+    shape = located.check(CATALOG.get(args.known))
+    prior = located.load()  # only the networks themselves know which tensors they need
+    print(f"{args.folder}: all files whole and fitting\n{shape}\ndigest {located.digest()}")
     if not args.trial:
         return 0
+    from g2d2.priors.trial import try_prior
+
     trial = try_prior(prior)
-    print(trial.warning or f"tokens that are not masked are kept with p = {trial.kept:.3f}")
+    print(trial.warning or trial.words)
     return 1 if trial.warning else 0
 
-
-def _configure_convert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, help="the diffusion model's .pth or .pt file")
-    parser.add_argument("--config", type=Path, required=True, metavar="YAML", help="its configuration")
-    parser.add_argument("--vqvae", type=Path, metavar="CKPT", help="the VQGAN's file (default: inside the checkpoint)")
-    parser.add_argument("--vqvae-config", type=Path, required=True, metavar="YAML", help="the VQGAN's configuration")
-    parser.add_argument(
-        "--text-encoder",
-        default="openai/clip-vit-base-patch32",
-        metavar="FOLDER_OR_ID",
-        help="the CLIP model it was trained with (default: %(default)s)",
-    )
-    parser.add_argument("--weights", default="ema", choices=["ema", "model"], help="averaged or last (default: ema)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the new folder")
-
-
-def _convert(args: argparse.Namespace) -> int:
-    from g2d2.priors.conversion import Sources, convert
-
-    sources = Sources(args.checkpoint, args.config, args.vqvae_config, args.vqvae, args.text_encoder, args.weights)
-    folder = convert(sources, args.out)
-    print(f"{folder}: {check_folder(folder)}\ndigest {prior_digest(folder)}")
-    return 0
-
-
-CONVERT_EXAMPLE = (
-    "g2d2 prior convert clipvq_ffhq.pt --config ffhq_finetune.yaml --vqvae ffhq_vqgan_99epoch.ckpt "
-    "--vqvae-config taming_f16_4096_ffhq.yaml --out cvqdiff-ffhq/"
-)
 
 # A further action, such as training one, is one line here.
 ACTIONS = {
     "list": Action("show the priors known by name", "g2d2 prior list", _add_json, _list),
-    "info": Action("tell all about one prior", "g2d2 prior info ithq", _configure_info, _info),
+    "info": Action("show all about one prior", "g2d2 prior info ithq", _configure_info, _info),
     "fetch": Action("download a prior once", "g2d2 prior fetch ithq --to priors/ithq", _configure_fetch, _fetch),
     "check": Action("check a folder's files", "g2d2 prior check priors/ithq --as ithq", _configure_check, _check),
-    "convert": Action("convert an original checkpoint", CONVERT_EXAMPLE, _configure_convert, _convert),
+    "convert": Action(
+        "convert an original checkpoint", prior_conversion.EXAMPLE, prior_conversion.configure, prior_conversion.run
+    ),
     "train": Action(
-        "train the embedded prior again", prior_training.EXAMPLE, prior_training.configure, prior_training.run
+        "train a small prior of a family", prior_training.EXAMPLE, prior_training.configure, prior_training.run
     ),
 }

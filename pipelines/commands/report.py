@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 from eval.report import Report, render_page
-from pipelines.images import write_bytes
-from pipelines.layout import SweepFolder
-from pipelines.reporting import PAGE, read_report
+from operators.pictures import write_bytes
+from pipelines.report import PAGE, read_report
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
 
 EXAMPLE = "g2d2 report out/demo/sweep --figures figures/ --tables tables/"
 
@@ -31,10 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 complete, 1 rows failed, 2 not complete; the page is written in any case."""
-    from pipelines.reporting.files import write_figures, write_tables  # with Matplotlib
+    from pipelines.report.report_files import write_figures, write_tables  # with Matplotlib
 
     folder = SweepFolder(args.sweep)
-    report = read_report(folder, args.cells, args.metrics)
+    sweep = StoredSweep.read(folder)
+    report = read_report(sweep if args.metrics is None else sweep.only(args.metrics), args.cells)
     files = [_write_page(folder, report, args.out)]
     if args.figures is not None:
         files += map(str, write_figures(report, args.figures))

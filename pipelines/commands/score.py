@@ -5,12 +5,12 @@ import argparse
 from eval.distribution import distribution_names
 from eval.metrics import metric_names
 from operators.validation import validate
-from pipelines.layout import SweepFolder
-from pipelines.scorings import known_scorings
-from pipelines.spec import SweepSpec
-from pipelines.summary import cell_table
+from pipelines.console.result_tables import cell_lines
+from pipelines.console.terminal import results_alone
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.scorings import known_scorings
+from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import score_again
-from pipelines.terminal import results_alone
 
 EXAMPLE = "g2d2 score out/demo/sweep --metrics psnr lpips_alex --distribution fid kd_vgg16"
 
@@ -38,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
     spec = validate(SweepSpec, folder.read_summary()["specification"] | changes, where=f"sweep {args.output}")
     with results_alone():
         result = score_again(spec, again=args.again)
-    shown = spec.metrics or known[0].metrics
-    grid = spec.grid.names()
-    print(cell_table(result.scores, shown, grid, result.distances, result.references, result.notes))
+    sweep = result.stored(spec)
+    distances = {name for found in sweep.distances.values() for name in found}
+    print(cell_lines(sweep.only([*(spec.metrics or known[0].metrics), *distances]).record, result.notes))
     print(f"\nscores  {result.scores_url}")
     if not result.counts.complete:
         return 2

@@ -11,7 +11,8 @@ from typing import Any
 from cluster.services.group import DEFAULT, NAMES, ServiceGroup, default_folder
 from cluster.services.service import Service
 from operators.errors import InputError
-from pipelines.actions import Action, add_actions
+from pipelines.console.actions import Action, add_actions
+from pipelines.console.text_table import text_table
 
 EXAMPLE = 'g2d2 services start && eval "$(g2d2 services env)"'
 
@@ -55,12 +56,12 @@ def _add_choice(parser: argparse.ArgumentParser, default: Sequence[str]) -> None
 
 def _start(args: argparse.Namespace) -> int:
     group = ServiceGroup(args.dir, _ports(args))
-    group.start(args.only, _tell)
+    group.start(args.only, _announce)
     print(f"for clients: set -a; . {shlex.quote(str(group.environment_file))}; set +a")
     return 0
 
 
-def _tell(service: Service) -> None:
+def _announce(service: Service) -> None:
     took = f"ready in {service.seconds_to_start:.1f} s" if service.seconds_to_start else "was running"
     print(f"{service.name:<9} {took:<16} {service.address()}", flush=True)
 
@@ -86,9 +87,8 @@ def _status(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=1))
     else:
-        for row in rows:
-            word = "running" if row["running"] else "stopped"
-            print(f"{row['name']:<9} {word}  {row['address'] or ''}".rstrip())
+        words = [[row["name"], "running" if row["running"] else "stopped", row["address"] or ""] for row in rows]
+        print(text_table(words))
     return 0 if any(row["running"] for row in rows) else 1
 
 
@@ -120,7 +120,7 @@ _ACTIONS = {
     "start": Action("start services and wait until they serve", "g2d2 services start --only store mlflow",
                     _configure_start, _start),
     "stop": Action("stop them; data, ports and keys stay", "g2d2 services stop", _configure_stop, _stop),
-    "status": Action("tell which run, and where", "g2d2 services status --json", _configure_status, _status),
+    "status": Action("print which run, and where", "g2d2 services status --json", _configure_status, _status),
     "env": Action("print the variables clients need, for eval", "g2d2 services env > variables.sh    "
                   '# or at once: eval "$(g2d2 services env)"', _add_folder, _env),
 }  # fmt: skip

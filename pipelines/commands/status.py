@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from operators import InputError
+from operators.plain_yaml import read_yaml
 from operators.plurals import counted
-from pipelines.layout import SweepFolder
-from pipelines.spec import load_spec
-from pipelines.status import Status, read_status
+from operators.store_urls import parse_url
+from pipelines.score.sweep_status import Status, read_status
 from pipelines.storage import open_store
+from pipelines.storage.sweep_folder import SweepFolder
 
 _SHOWN_NIGHTS = 5
 EXAMPLE = "g2d2 status out/demo/sweep"
@@ -43,8 +44,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _output(given: str) -> str:
-    is_spec = given.endswith((".yaml", ".yml")) and Path(given).is_file()
-    return load_spec(given).output if is_spec else given
+    """The output that a specification names; its other keys are looked at only where that one is wrong."""
+    if not (given.endswith((".yaml", ".yml")) and Path(given).is_file()):
+        return given
+    content = read_yaml(given, "specification").content
+    output = content.get("output") if isinstance(content, dict) else None
+    if isinstance(output, str):
+        return output
+    from pipelines.plan.sweep_spec import load_spec  # with the methods and their libraries
+
+    return load_spec(given).output
 
 
 def _refuse_nights(output: str) -> None:
@@ -63,7 +72,7 @@ def _refuse_nights(output: str) -> None:
 def _job(output: str, address: str) -> dict[str, Any] | None:
     from cluster.jobs import Dashboard, find_job  # imports Ray, which the store's status does without
 
-    job = find_job(Dashboard(address).jobs(), open_store(output).url())
+    job = find_job(Dashboard(address).jobs(), parse_url(output).url)
     return None if job is None else {"id": job.id, "state": job.state, "exit_code": job.exit_code}
 
 

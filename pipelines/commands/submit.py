@@ -7,10 +7,30 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster.jobs import Dashboard, Job, Request, Started, exit_code, find_job, follow, submit
+import yaml
+
+from cluster.jobs import (
+    Dashboard,
+    Job,
+    LocalPath,
+    Started,
+    Work,
+    check_reach,
+    exit_code,
+    find_job,
+    follow,
+    own_sources,
+    passed_on,
+    place_included,
+    project_sources,
+    submit,
+)
 from operators import InputError
-from pipelines.spec import SweepSpec, load_spec
-from pipelines.storage import open_store
+from operators.store_urls import parse_url
+from pipelines.plan.job_key import job_key, manifest_here, plan_id, request_digest
+from pipelines.plan.job_paths import local_paths, place_paths, remedy
+from pipelines.plan.named_modules import named_modules
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
 
 EXAMPLE = "g2d2 submit sweep.yaml --address http://head:8265"
 
@@ -39,9 +59,8 @@ def run(args: argparse.Namespace) -> int:
     board = Dashboard(args.address)
     if args.stop:
         return _stop(board, spec, args)
-    request = Request(args.include, args.installed, args.shared_paths, args.env, args.retry_failed, args.again)
-    started = submit(board, spec, request)
-    _tell(_sentence(started))
+    started = submit(board, _work(board, spec, args), args.again)
+    _announce(_sentence(started))
     job = started.job
     if args.no_wait and not job.ended:
         return _report(job, 0, args.json)
@@ -50,15 +69,41 @@ def run(args: argparse.Namespace) -> int:
             job = follow(board, job.id, _writer(args.json))
         except KeyboardInterrupt:
             words = f"g2d2 submit {args.spec} --address {board.url}"
-            _tell(f"\nleft job {job.id}, which goes on; `{words}` attaches again, with --stop it ends")
+            _announce(f"\nleft job {job.id}, which goes on; `{words}` attaches again, with --stop it ends")
             return _report(job, 130, args.json)
-        _tell(_outcome(job))
+        _announce(_outcome(job))
     return _report(job, exit_code(job), args.json)
+
+
+def _work(board: Dashboard, spec: SweepSpec, args: argparse.Namespace) -> Work:
+    """The sweep as a cluster is to run it; an InputError for anything that it could not find there."""
+    variables, included = passed_on(args.env), place_included(args.include)
+    placed = place_paths(spec, included)
+    if not args.shared_paths:
+        check_reach((LocalPath(key, path, remedy(key)) for key, path in local_paths(placed).items()), board)
+    manifest = manifest_here(spec, elsewhere=args.shared_paths)
+    own = own_sources(named_modules(spec, manifest))
+    name = f"{spec.name}.yaml"
+    return Work(
+        key=job_key(placed, plan_id(spec, manifest, elsewhere=args.shared_paths)),
+        output=placed.output,
+        digest=request_digest(placed),
+        words=command(name, args.installed, args.retry_failed),
+        texts={name: yaml.safe_dump(placed.model_dump(mode="json"), sort_keys=False)},
+        sources=own | included | ({} if args.installed else project_sources()),
+        variables=variables,
+    )
+
+
+def command(specification: str, installed: bool, retry_failed: bool) -> list[str]:
+    """What the head runs in the package's folder."""
+    program = ["g2d2"] if installed else ["python", "-m", "pipelines.cli"]
+    return [*program, "sweep", specification, *(["--retry-failed"] if retry_failed else [])]
 
 
 def _stop(board: Dashboard, spec: SweepSpec, args: argparse.Namespace) -> int:
     """0 once nothing runs any more."""
-    output = open_store(spec.output).url()
+    output = parse_url(spec.output).url
     job = find_job(board.jobs(), output)
     if job is None:
         raise InputError(f"--stop: {board.url} knows no job that writes to {output}.")
@@ -70,7 +115,7 @@ def _stop(board: Dashboard, spec: SweepSpec, args: argparse.Namespace) -> int:
         time.sleep(0.5)
         job = board.job(job.id)
     stays = "; what is committed stays, and submitting again goes on from there" if job.state == "STOPPED" else ""
-    _tell(_outcome(job) + stays)
+    _announce(_outcome(job) + stays)
     return _report(job, 0, args.json)
 
 
@@ -105,5 +150,5 @@ def _writer(as_json: bool) -> Callable[[str], object]:
     return write
 
 
-def _tell(text: str) -> None:
+def _announce(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from operators.plurals import counted
-from pipelines.committed import failures
-from pipelines.scoring import COSTS
-from pipelines.spec import SweepSpec, load_spec
-from pipelines.summary import cell_table, process_table
+from pipelines.console.result_tables import cell_lines, contrast_lines
+from pipelines.console.terminal import command, results_alone
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.score.committed import failures
+from pipelines.score.stored_sweep import StoredSweep
 from pipelines.sweep import SweepResult, counts_record, run_sweep
-from pipelines.terminal import command, results_alone
-from pipelines.tracking import Tracked, track
-from pipelines.tracking.server import destination
+from pipelines.track import Tracked, track
+from pipelines.track.server import destination
 
 _SHOWN_FAILURES = 3
 EXAMPLE = "g2d2 sweep examples/tour.yaml"
@@ -36,13 +36,14 @@ def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
         destination(spec.tracking, spec.output)  # a bad address is refused before hours of work
     with results_alone():
         result = run_sweep(spec, retry_failed=args.retry_failed)
+    sweep = result.stored(spec)
     if not args.json:
-        _print(result, spec)
+        _print(result, sweep)
     tracked = None
     try:
         if spec.tracking.enabled:
             with results_alone():
-                tracked = track(result, spec)
+                tracked = track(sweep)
     finally:  # results are told whatever happens to their logging
         if args.json:
             print(json.dumps(_facts(result, tracked)), flush=True)
@@ -63,12 +64,11 @@ def _facts(result: SweepResult, tracked: Tracked | None) -> dict[str, object]:
     }
 
 
-def _print(result: SweepResult, spec: SweepSpec) -> None:
-    grid, metrics = spec.grid.names(), [name for name in result.scores.metrics if name not in COSTS]
-    print(cell_table(result.scores, metrics, grid, result.distances, result.references, result.notes))
-    versus = process_table(result.scores, metrics, grid)
-    if versus is not None:
-        print(f"\n{versus}")
+def _print(result: SweepResult, sweep: StoredSweep) -> None:
+    print(cell_lines(sweep.record, result.notes))
+    contrasts = contrast_lines(sweep.record)
+    if contrasts:
+        print(f"\n{contrasts}")
     counts = result.counts
     print(
         f"\n{counts.committed} of {counted(counts.expected, 'work item')} committed, {counts.duplicates} twice, "

@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict
 
 from operators.plurals import counted
-from pipelines.tracking import track_folder
+from pipelines.track import track_folder
 
 EXAMPLE = "g2d2 track s3://bucket/sweeps/eta --uri http://mlflow:5000"
 

@@ -3,8 +3,7 @@
 from eval.distribution.inception import find_inception
 from eval.distribution.results import Unavailable
 from eval.weights import Backbone, downloads_allowed, find_weights
-from g2d2.priors.catalog import CATALOG, packaged_folder
-from g2d2.priors.layout import read_shape, weight_files
+from g2d2.priors.locating import locate_prior
 from operators import InputError
 from pipelines.doctor.check import Finding
 
@@ -23,30 +22,31 @@ def inception() -> Finding:
     """FID and KID need it; their VGG16 counterparts do not."""
     if downloads_allowed():
         return Finding("ok", "fetched on first use where it is missing, since downloads are allowed")
-    found = find_inception()
-    if isinstance(found, Unavailable):
-        return Finding("note", f"fid and kid are unavailable, fd_vgg16 and kd_vgg16 are not: {found.reason}")
-    return Finding("ok", str(found))
+    weights = find_inception()
+    if isinstance(weights, Unavailable):
+        return Finding("note", f"fid and kid are unavailable, fd_vgg16 and kd_vgg16 are not: {weights.reason}")
+    return Finding("ok", str(weights))
 
 
 def prior() -> Finding:
     """The embedded prior's files are there and its configurations agree."""
     try:
-        folder = packaged_folder(CATALOG[EMBEDDED])
-        shape = read_shape(folder)
+        located = locate_prior(EMBEDDED)
     except InputError as error:
         return Finding("fail", str(error))
-    missing = [part for part in ("vqvae", "transformer", "text_encoder") if not weight_files(folder, part)]
-    if missing:
-        return Finding("fail", f"prior {EMBEDDED!r} has no weights in {', '.join(missing)}: install the package again.")
+    try:
+        located.family.require_files(located.place)
+        shape = located.describe()["shape"]
+    except InputError as error:
+        return Finding("fail", f"{str(error).rstrip('.')}; install the package again.")
     return Finding("ok", f"{EMBEDDED}: {shape}")
 
 
 def _backbone(name: Backbone) -> Finding:
     try:
-        found = find_weights(name)
+        weights = find_weights(name)
     except InputError as error:
         return Finding("note", str(error))
-    if found.source == "download":
-        return Finding("ok", f"fetched to {found.path} on first use, since downloads are allowed")
-    return Finding("ok", f"{found.source}: {found.path}")
+    if weights.source == "download":
+        return Finding("ok", f"fetched to {weights.path} on first use, since downloads are allowed")
+    return Finding("ok", f"{weights.source}: {weights.path}")

@@ -85,7 +85,7 @@ def disk() -> Finding:
 
 
 def _memory() -> int:
-    """Bytes of main memory, 0 where the system does not say."""
+    """Bytes of main memory, 0 where the system has no such number."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

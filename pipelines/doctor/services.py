@@ -17,7 +17,7 @@ from pipelines.doctor.check import Finding
 from pipelines.storage import Store, open_store
 
 PATIENCE = 10.0
-"""Seconds: a doctor says what is wrong now, where a sweep would wait for it to pass."""
+"""Seconds: a doctor reports what is wrong now, where a sweep would wait for it to pass."""
 _RAY_SECONDS = 60.0
 _PROBE = b"g2d2 doctor was here"
 
@@ -54,7 +54,7 @@ def ray_token() -> Finding:
 
 
 def store(url: str | None) -> Finding:
-    """A small object can be created, found, read and removed, and is created once only."""
+    """A small object can be created, listed, read and removed, and is created once only."""
     if url is None:
         return Finding("ok", "none asked for; --store URL writes a small object there, reads it and removes it")
     try:
@@ -68,8 +68,8 @@ def store(url: str | None) -> Finding:
 
 def mlflow(uri: str | None) -> Finding:
     """The tracking server answers; a database file has a folder to be in."""
-    from pipelines.spec import Tracking
-    from pipelines.tracking.server import destination
+    from pipelines.plan.sweep_spec import Tracking
+    from pipelines.track.server import destination
 
     uri = uri or os.environ.get("MLFLOW_TRACKING_URI")
     if not uri:
@@ -114,12 +114,12 @@ def _ask_gcs(where: str) -> str | None:
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=_RAY_SECONDS)
     except subprocess.TimeoutExpired:
         return f"{where} does not answer as Ray does: correct the address."
-    said = done.stdout + done.stderr
+    output = (done.stdout + done.stderr).lower()
     if done.returncode == 0:
         return None
-    if "token" in said.lower() or "unauthenticated" in said.lower():
+    if "token" in output or "unauthenticated" in output:
         return _refused(where, "refuses the token")
-    if "version" in said.lower():
+    if "version" in output:
         return (
             f"{where} runs another version of Ray or Python: install Ray {version('ray')} there, or its version here."
         )
@@ -127,7 +127,7 @@ def _ask_gcs(where: str) -> str | None:
 
 
 def _ask_mlflow(uri: str) -> str | None:
-    from pipelines.tracking.server import prepare_mlflow, without_credentials
+    from pipelines.track.server import prepare_mlflow, without_credentials
 
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(round(PATIENCE)))
     prepare_mlflow()
@@ -141,16 +141,19 @@ def _ask_mlflow(uri: str) -> str | None:
 
             create_engine(uri).connect().close()
     except Exception as error:  # whatever MLflow or the database's driver raise
-        said = without_credentials(" ".join(str(error).split()) or type(error).__name__)[:160]
-        return f"cannot be used ({said}): start it, correct the address, or set MLFLOW_TRACKING_USERNAME and _PASSWORD."
+        reason = without_credentials(" ".join(str(error).split()) or type(error).__name__)[:160]
+        return (
+            f"cannot be used ({reason}): start it, correct the address, or set MLFLOW_TRACKING_USERNAME and _PASSWORD."
+        )
     return None
 
 
 def _probe(place: Store) -> Finding | None:
+    """What is wrong with a store that answers; None if nothing is."""
     name = f"g2d2-doctor-{secrets.token_hex(8)}"
     place.list(name)
     if not place.create_new(name, _PROBE):
-        return Finding("fail", f"{place.url()} says that a new name is taken: it cannot be trusted with results.")
+        return Finding("fail", f"{place.url()} answers that a new name is taken: it cannot be trusted with results.")
     try:
         if place.read_bytes(name) != _PROBE or place.list(name) != [name]:
             return Finding("fail", f"{place.url()} does not give back what was written: use another store.")

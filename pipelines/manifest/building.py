@@ -1,27 +1,31 @@
-"""Build a manifest from pictures, or find that it is there already."""
+"""Build a manifest from pictures or from rows of any signal, or find that it is there already."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
 from g2d2.version import __version__
 from operators import InputError
-from pipelines.manifest.measuring import Measurer
+from pipelines.console.progress import Progress, progress
+from pipelines.manifest.manifest_record import Rejected, Summary, read_summary
+from pipelines.manifest.measuring import Measurer, SourceRow
 from pipelines.manifest.picture import Picture
+from pipelines.manifest.picture_rows import PictureRows
 from pipelines.manifest.prompts import prompt_rule
 from pipelines.manifest.reading import Manifest
-from pipelines.manifest.schema import SCHEMA, manifest_digest, to_batch
+from pipelines.manifest.schema import SCHEMA, Row, manifest_digest, to_batch
 from pipelines.manifest.settings import BuildSettings
 from pipelines.manifest.sources import open_source
-from pipelines.manifest.summary import Rejected, Summary, read_summary
 from pipelines.manifest.writing import ShardWriter, check_place
-from pipelines.progress import Progress, progress
-from pipelines.storage import open_store
+from pipelines.storage import Store, open_store
 
-_NAMES = pa.schema([SCHEMA.field(name) for name in ("id", "task", "digest", "label")])
+_NAMES = pa.schema(
+    [*(SCHEMA.field(name) for name in ("id", "task", "signal", "digest", "label")), ("without_truth", pa.bool_())]
+)
 
 
 class NothingBuiltError(InputError):
@@ -39,7 +43,7 @@ class Built:
     url: str
     summary: Summary
     sources: int
-    """Pictures that were looked at."""
+    """Pictures, or other rows, that were looked at."""
 
     was_there: bool
     """Whether the same manifest had been built before; nothing was written then."""
@@ -48,32 +52,97 @@ class Built:
 
 
 def build_manifest(settings: BuildSettings, out: str, *, overwrite: bool = False) -> Built:
-    """Measure every source under every task and write the manifest to `out`."""
+    """Measure every picture of a source under every task and write the manifest to `out`."""
     store = open_store(out)
     check_place(store, open_store(settings.source))
     existing = None if overwrite else read_summary(store)
-    source = open_source(settings)
-    measurer = Measurer(settings, prompt_rule(settings, source.columns))
-    # over an existing manifest only the digest is computed: the same rows need no writing, others are refused
-    writer = None if existing else ShardWriter(store, settings.rows_per_shard)
-    names: list[pa.RecordBatch] = []
+    source, rejected = open_source(settings), list[Rejected]()
+    rows = PictureRows(settings, prompt_rule(settings, source.columns), rejected)
     count = min(source.count, settings.limit or source.count)
+    asked = settings.model_dump(mode="json", exclude_defaults=True)
+    manifest = _Manifest(store, existing, list(rows.tasks), rejected, {"g2d2": __version__, **asked})
     with progress(count, "pictures") as bar:
-        for rows in measurer.rows(_counted(_chosen(source.pictures, settings), bar)):
+        pictures = rows(_counted(_chosen(source.pictures, settings), bar))
+        manifest.add(Measurer(rejected).rows(pictures), settings.rows_per_shard)
+    return manifest.finish(count, f"source: no picture of {count} could be used")
+
+
+def write_manifest(
+    url: str,
+    rows: Iterable[SourceRow],
+    *,
+    task: str | None = None,
+    overwrite: bool = False,
+    rows_per_shard: int = 1000,
+    built: Mapping[str, Any] | None = None,
+) -> Built:
+    """Measure these rows, of any signal, and write the manifest to a folder or s3:// URL.
+
+    `task` is that of rows which name none; `built` tells readers of the manifest how the rows were made. A row that
+    cannot be used stops no other.
+    """
+    store = open_store(url)
+    check_place(store)
+    rejected: list[Rejected] = []
+    existing = None if overwrite else read_summary(store)
+    manifest = _Manifest(store, existing, [], rejected, {"g2d2": __version__, **(built or {})})
+    manifest.add(Measurer(rejected, task).rows(rows), rows_per_shard)
+    count = manifest.rows + len(rejected)
+    return manifest.finish(count, f"rows: none of {count} could be used")
+
+
+class _Manifest:
+    """A manifest on its way: over an existing one only digests are computed, since the same rows need no writing."""
+
+    def __init__(
+        self, store: Store, existing: Summary | None, tasks: list[str], rejected: list[Rejected], built: dict[str, Any]
+    ):
+        self.store, self.existing, self.tasks, self.rejected, self.built = store, existing, tasks, rejected, built
+        self._names: list[pa.RecordBatch] = []
+        self._writer: ShardWriter | None = None
+
+    @property
+    def rows(self) -> int:
+        return sum(batch.num_rows for batch in self._names)
+
+    def add(self, batches: Iterable[list[Row]], rows_per_shard: int) -> None:
+        if self.existing is None:
+            self._writer = ShardWriter(self.store, rows_per_shard)
+        for rows in batches:
             batch = to_batch(rows)
-            names.append(_copied(batch.select(["id", "task", "digest", "label"])))
-            if writer:
-                writer.add(batch)
-    if not names:
-        reason = f"first: {measurer.rejected[0].reason}" if measurer.rejected else "no source was chosen."
-        raise NothingBuiltError(f"source: no picture of {count} could be used; {reason}", measurer.rejected)
-    table = pa.Table.from_batches(names, schema=_NAMES)
-    summary = _summary(settings, table, measurer)
-    if existing:
-        _check_same(Manifest(store, existing), summary, table)
-    if writer:
-        summary = writer.finish(summary)
-    return Built(store.url(), existing or summary, count, existing is not None, measurer.rejected)
+            self._names.append(_facts(batch))
+            if self._writer:
+                self._writer.add(batch)
+
+    def finish(self, sources: int, nothing: str) -> Built:
+        """Complete it, or compare it with what is there; `nothing` begins the sentence where it has no rows."""
+        if not self._names:
+            reason = f"first: {self.rejected[0].reason}" if self.rejected else "no source was chosen."
+            raise NothingBuiltError(f"{nothing}; {reason}", self.rejected)
+        table = pa.Table.from_batches(self._names, schema=_NAMES)
+        summary = self._summary(table)
+        if self.existing:
+            _check_same(Manifest(self.store, self.existing), summary, table)
+        if self._writer:
+            summary = self._writer.finish(summary)
+        was_there = self.existing is not None
+        return Built(self.store.url(), self.existing or summary, sources, was_there, self.rejected)
+
+    def _summary(self, names: pa.Table) -> Summary:
+        rows = Counter(names["task"].to_pylist())
+        without = Counter(names.filter(names["without_truth"])["task"].to_pylist())
+        tasks = [*(task for task in self.tasks if task in rows), *(task for task in rows if task not in self.tasks)]
+        return Summary(
+            rows=names.num_rows,
+            tasks=tasks,
+            task_rows={task: rows[task] for task in tasks},
+            without_truth={task: without[task] for task in tasks if without[task]},
+            signals=names["signal"].unique().to_pylist(),
+            digest=manifest_digest(names["id"], names["digest"]),
+            shards=[],
+            rejected=self.rejected,
+            built=self.built,
+        )
 
 
 def _check_same(existing: Manifest, summary: Summary, names: pa.Table) -> None:
@@ -106,19 +175,7 @@ def _counted(pictures: Iterator[Picture], bar: Progress) -> Iterator[Picture]:
         bar.update(1)
 
 
-def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Without the parent's buffers, which hold the images."""
-    return pa.RecordBatch.from_pydict(batch.to_pydict(), schema=_NAMES)
-
-
-def _summary(settings: BuildSettings, names: pa.Table, measurer: Measurer) -> Summary:
-    asked = settings.model_dump(mode="json", exclude_defaults=True)
-    used = set(names["task"].unique().to_pylist())
-    return Summary(
-        rows=names.num_rows,
-        tasks=[task for task in measurer.tasks if task in used],
-        digest=manifest_digest(names["id"], names["digest"]),
-        shards=[],
-        rejected=measurer.rejected,
-        built={"g2d2": __version__, **asked},
-    )
+def _facts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Copied: the batch's own buffers hold the truths."""
+    plain = batch.select(["id", "task", "signal", "digest", "label"]).to_pydict()
+    return pa.RecordBatch.from_pydict(plain | {"without_truth": batch["truth"].is_null()}, schema=_NAMES)

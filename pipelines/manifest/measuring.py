@@ -1,160 +1,186 @@
-"""From pictures to rows: decode, measure in batches, keep going past what cannot be used."""
+"""From sources to measured rows, whatever their signal: in batches, and past what cannot be used."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from operators import InputError, Operator, check_measurement, measure, stack_operators
-from pipelines.images import decode_image, encode_png, to_picture
-from pipelines.manifest.picture import Picture
-from pipelines.manifest.prompts import PromptRule
+from operators import InputError, Operator, Signal, build_operator, check_measurement, find_signal, measure
+from operators.registry import OPERATORS, stack_operators
+from operators.validation import shorten
+from pipelines.console.options import item_seed
+from pipelines.manifest.manifest_record import Rejected
 from pipelines.manifest.schema import Row, canonical_json, id_problem, row_id, safe_id
-from pipelines.manifest.settings import BuildSettings
-from pipelines.manifest.summary import Rejected
-from pipelines.options import item_seed
-from pipelines.storage import StoreError
 
-BATCH_SOURCES = 32
+BATCH_ROWS = 32
 BATCH_BYTES = 16 * 2**20
-"""A batch ends at this many sources, or bytes of pixels, whichever comes first."""
+"""Rows that are measured together; all that wait end at these bytes."""
 
 
-@dataclass(frozen=True)
-class Truth:
-    """A decoded picture for all tasks of its size."""
+@dataclass(frozen=True, eq=False)
+class SourceRow:
+    """One row of a manifest to be: what to measure, and how; or what was measured elsewhere."""
 
-    source: str
-    prompt: str
-    label: str | None
-    image: Tensor
-    png: bytes
+    id: str
+    """Its name within the task: letters, digits and . _ / @ : + = -."""
+    truth: Tensor | None
+    """The x that is measured; None where nobody knows it, and then `y` and `x_shape` are given."""
+    operator: str
+    """By name, or `module:thing`."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the operator; those left out keep their defaults."""
+    sigma: float = 0.05
+    """Noise level."""
+    seed: int | None = None
+    """Of the noise, and of what methods draw; None: it follows from task and id."""
+    prompt: str = ""
+    label: str | None = None
+    signal: str | None = None
+    """What x is, by name; None: what the operator measures."""
+    task: str | None = None
+    """What it is compared under; None: the task given to `write_manifest`, else the operator's own name."""
+    y: Tensor | None = None
+    """A measurement that was made elsewhere; None: it is made here."""
+    x_shape: tuple[int, ...] | None = None
+    """Of an unknown x."""
 
 
-Member = dict[str, Truth]
-"""One source, by task; a task that cannot use it is absent."""
+@dataclass(frozen=True, eq=False)
+class _Checked:
+    """A source with its operator, and its truth as it is stored."""
+
+    source: SourceRow
+    task: str
+    operator: Operator
+    seed: int
+    truth: Tensor | None
+    """As it is stored, and measured."""
+    stored: bytes | None
+
+    @property
+    def company(self) -> tuple[Any, ...]:
+        """What rows that are measured together have in common."""
+        return self.task, self.source.operator, self.operator.x_shape, self.operator.y_shape
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * math.prod(self.operator.x_shape)
 
 
 class Measurer:
-    """Turns pictures into rows; what it had to leave out is in `rejected`."""
+    """Turns sources into rows; those it had to leave out are in `rejected`."""
 
-    def __init__(self, settings: BuildSettings, prompt: PromptRule):
-        self.settings, self.prompt = settings, prompt
-        self.tasks = settings.degradations()
-        self.rejected: list[Rejected] = []
+    def __init__(self, rejected: list[Rejected] | None = None, task: str | None = None):
+        self.rejected: list[Rejected] = [] if rejected is None else rejected
+        self.task = task
+        """Of sources that name none."""
         self._seen: set[str] = set()
-        self._operator = lru_cache(maxsize=32)(self._build)
+        self._operator = lru_cache(maxsize=32)(_build)
+        self._stored: dict[int, tuple[Tensor, bytes, Tensor]] = {}
+        """Stored forms of the truths that wait, by identity: several tasks measure the same one."""
 
-    def rows(self, pictures: Iterable[Picture]) -> Iterator[list[Row]]:
-        """Rows in the order of the sources, and of the tasks for each; never more than a batch in memory."""
-        batch: list[Member] = []
-        shapes: object = None
-        for picture in pictures:
-            member = self._decode(picture)
-            if not member:
-                continue
-            own = {task: truth.image.shape for task, truth in member.items()}
-            if batch and (own != shapes or _full(batch)):
-                yield self._measure(batch)
-                batch = []
-            shapes = own
-            batch.append(member)
-        if batch:
-            yield self._measure(batch)
-
-    def _decode(self, picture: Picture) -> Member:
-        """The picture at the size of each task; reasons against it are kept."""
-        source = picture.id
-        try:
-            self._check_id(source, picture.name)
-            content, prompt = picture.read(), self._prompt(picture)
-        except StoreError:
-            raise
-        except InputError as error:
-            self._reject(source or safe_id(picture.name), list(self.tasks), str(error))
-            return {}
-        member: Member = {}
-        for size, tasks in self._tasks_by_size().items():
+    def rows(self, sources: Iterable[SourceRow]) -> Iterator[list[Row]]:
+        """Rows in the order of the sources; never more than some batches in memory."""
+        waiting: dict[tuple[Any, ...], list[tuple[int, _Checked]]] = {}
+        number = size = 0
+        for source in sources:
             try:
-                image = decode_image(
-                    content,
-                    picture.name,
-                    None if size is None else (size, size),
-                    resize=self.settings.resize,
-                    background=self.settings.background,
-                    grey=self.settings.grey,
-                )
-                for task in tasks:
-                    self._operator(task, tuple(image.shape), 0)
+                checked = self._check(source)
             except InputError as error:
-                self._reject(source, tasks, str(error))
+                self._reject(source, str(error))
+                if not waiting:
+                    self._stored.clear()
                 continue
-            truth = Truth(source, prompt, picture.label, image, encode_png(to_picture(image)))
-            member |= dict.fromkeys(tasks, truth)
-        if member:
-            self._seen.add(source)  # now and not before: one that cannot be used takes no other's id
-        return {task: member[task] for task in self.tasks if task in member}
+            if size >= BATCH_BYTES or len(waiting.get(checked.company, ())) >= BATCH_ROWS:
+                yield self._measured(waiting)
+                waiting, size = {}, 0
+            waiting.setdefault(checked.company, []).append((number, checked))
+            number, size = number + 1, size + checked.nbytes
+        if waiting:
+            yield self._measured(waiting)
 
-    def _measure(self, batch: list[Member]) -> list[Row]:
-        """Rows of a batch whose pictures have the same shape for each task."""
-        made = {task: self._measure_task(task, [member[task] for member in batch]) for task in batch[0]}
-        return [made[task][position] for position in range(len(batch)) for task in made]
+    def _check(self, source: SourceRow) -> _Checked:
+        cls = OPERATORS.find(source.operator)
+        task = source.task or self.task or safe_id(cls.name)
+        name = row_id(task, source.id)
+        if problem := id_problem(name) or ("it is empty" if not source.id else None):
+            raise InputError(f"{source.id}: as an id, {problem}.")
+        if name in self._seen:
+            raise InputError(f"{source.id}: its id belongs to an earlier one.")
+        if source.signal not in (None, cls.signal):
+            raise InputError(f"{source.id}: its signal is {source.signal!r} and {task} measures {cls.signal!r}.")
+        truth, stored = self._as_stored(source, find_signal(cls.signal))
+        shape = source.x_shape if truth is None else tuple(truth.shape)
+        if shape is None or (truth is None and source.y is None):
+            raise InputError(f"{source.id}: it has no truth, so its y and x_shape must be given.")
+        operator = self._operator(source.operator, canonical_json(source.params), shape)
+        if source.y is not None:
+            check_measurement(operator, source.y.unsqueeze(0))
+            if not 0 <= source.sigma < math.inf:
+                raise InputError(f"{source.id}: sigma is {shorten(source.sigma)}: it must be at least 0, and finite.")
+        self._seen.add(name)
+        seed = item_seed(0, name) if source.seed is None else source.seed
+        return _Checked(source, task, operator, seed, truth, stored)
 
-    def _measure_task(self, name: str, truths: list[Truth]) -> list[Row]:
-        task = self.tasks[name]
-        shape = tuple(truths[0].image.shape)
-        seeds = [item_seed(self.settings.seed, row_id(name, truth.source)) for truth in truths]
-        operators = [self._operator(name, shape, seed if task.own_seed else 0) for seed in seeds]
-        operator = stack_operators(operators)
-        y = measure(operator, torch.stack([truth.image for truth in truths]), sigma=task.sigma, seeds=seeds)
-        check_measurement(operator, y)
-        return [
-            Row(
-                source=truth.source,
-                task=name,
-                truth=truth.png,
-                y=values.numpy(),
-                image_shape=shape,
-                operator=task.operator,
-                operator_params=canonical_json(own.settings.model_dump(mode="json")),
-                sigma=task.sigma,
-                prompt=truth.prompt,
-                label=truth.label,
-                seed=seed,
-            )
-            for truth, values, seed, own in zip(truths, y, seeds, operators, strict=True)
-        ]
+    def _as_stored(self, source: SourceRow, signal: Signal) -> tuple[Tensor | None, bytes | None]:
+        """What is measured is what is stored, so that a method is held against the x that was measured."""
+        if source.truth is None:
+            return None, None
+        kept = self._stored.get(id(source.truth))
+        if kept is None:
+            if problem := signal.problem(source.truth):
+                raise InputError(f"{source.id}: as a truth, {problem}.")
+            content = signal.encode(source.truth)
+            kept = self._stored[id(source.truth)] = source.truth, content, signal.decode(content, source.id)
+        return kept[2], kept[1]
 
-    def _check_id(self, source: str, name: str) -> None:
-        if not source:
-            raise InputError(f"image {name}: its id is empty.")
-        problem = next(filter(None, (id_problem(row_id(task, source)) for task in self.tasks)), None)
-        if problem:
-            raise InputError(f"image {name}: as an id, {problem}.")
-        if source in self._seen:
-            raise InputError(f"image {name}: its id {source!r} belongs to an earlier picture.")
+    def _measured(self, waiting: dict[tuple[Any, ...], list[tuple[int, _Checked]]]) -> list[Row]:
+        self._stored.clear()
+        rows: list[tuple[int, Row]] = []
+        for group in waiting.values():
+            numbers, own = [number for number, _ in group], [one for _, one in group]
+            rows += zip(numbers, _rows(own), strict=True)
+        return [row for _, row in sorted(rows, key=lambda numbered: numbered[0])]
 
-    def _prompt(self, picture: Picture) -> str:
-        try:
-            return self.prompt(picture.fields)
-        except InputError as error:
-            raise InputError(f"image {picture.name}: {error}") from None
-
-    def _tasks_by_size(self) -> dict[int | None, list[str]]:
-        sizes: dict[int | None, list[str]] = {}
-        for name, task in self.tasks.items():
-            sizes.setdefault(task.image_size, []).append(name)
-        return sizes
-
-    def _build(self, task: str, shape: tuple[int, int, int], seed: int) -> Operator:
-        return self.tasks[task].build(shape, seed)
-
-    def _reject(self, source: str, tasks: list[str], reason: str) -> None:
-        self.rejected.append(Rejected(source=source, tasks=tasks, reason=reason))
+    def _reject(self, source: SourceRow, reason: str) -> None:
+        task = source.task or self.task or source.operator
+        self.rejected.append(Rejected(source=source.id, tasks=[task], reason=reason))
 
 
-def _full(batch: list[Member]) -> bool:
-    pixels = sum(truth.image.nbytes for member in batch for truth in member.values())
-    return len(batch) >= BATCH_SOURCES or pixels >= BATCH_BYTES
+def _rows(group: list[_Checked]) -> Iterator[Row]:
+    """Rows of one task and shape, measured together."""
+    made = [one for one in group if one.source.y is None]
+    fresh = iter(_measure(made) if made else ())
+    for one in group:
+        source, y = one.source, one.source.y if one.source.y is not None else next(fresh)
+        yield Row(
+            source=source.id,
+            task=one.task,
+            truth=one.stored,
+            y=y.detach().float().cpu().numpy(),
+            x_shape=one.operator.x_shape,
+            operator=source.operator,
+            operator_params=canonical_json(one.operator.settings.model_dump(mode="json")),
+            sigma=source.sigma,
+            prompt=source.prompt,
+            label=source.label,
+            seed=one.seed,
+            signal=one.operator.signal,
+        )
+
+
+def _measure(group: list[_Checked]) -> Tensor:
+    operator = stack_operators([one.operator for one in group])
+    truths = torch.stack([one.truth for one in group if one.truth is not None])
+    y = measure(operator, truths, sigma=[one.source.sigma for one in group], seeds=[one.seed for one in group])
+    check_measurement(operator, y)
+    return y
+
+
+def _build(name: str, params: str, shape: tuple[int, ...]) -> Operator:
+    return build_operator(name, json.loads(params), x_shape=shape)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from operators import InputError
-from pipelines.images import MAX_FILE_BYTES, check_regular
+from operators.pictures import MAX_FILE_BYTES, check_regular
 from pipelines.manifest.prompts import Fields
 from pipelines.storage import MissingObjectError, Store, StoreError
 from pipelines.storage.local import LocalStore

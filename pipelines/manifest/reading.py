@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from operators import InputError
+from pipelines.manifest.manifest_record import SUMMARY_NAME, Summary, read_summary
 from pipelines.manifest.schema import LIGHT_COLUMNS, SCHEMA
-from pipelines.manifest.summary import SUMMARY_NAME, Summary, read_summary
 from pipelines.storage import ParquetReader, Store, open_store
 
 CACHE_BYTES = 128 * 2**20
@@ -63,6 +63,10 @@ class Manifest:
     @property
     def tasks(self) -> list[str]:
         return list(self.summary.tasks)
+
+    def truthless(self, task: str) -> tuple[int, int]:
+        """How many measurements of a task have no ground truth, and of how many."""
+        return self.summary.without_truth.get(task, 0), self.summary.task_rows.get(task, 0)
 
     def index(self, columns: Sequence[str] = LIGHT_COLUMNS) -> Iterator[pa.RecordBatch]:
         """Stream these columns of every row, with its place as `shard` and `row` (both int32)."""

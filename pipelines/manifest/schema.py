@@ -13,35 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators import InputError
+from pipelines.schemas import MANIFEST_SCHEMA
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised when a reader of the old schema would misread the new one."""
 
-SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("task", pa.string(), nullable=False),
-        pa.field("truth", pa.binary()),
-        pa.field("y", pa.list_(pa.float32()), nullable=False),
-        pa.field("y_shape", pa.list_(pa.int32()), nullable=False),
-        pa.field("image_shape", pa.list_(pa.int32()), nullable=False),
-        pa.field("operator", pa.string(), nullable=False),
-        pa.field("operator_params", pa.string(), nullable=False),
-        pa.field("sigma", pa.float64(), nullable=False),
-        pa.field("prompt", pa.string(), nullable=False),
-        pa.field("label", pa.string()),
-        pa.field("seed", pa.int64(), nullable=False),
-        pa.field("digest", pa.string(), nullable=False),
-    ]
-)
-
+SCHEMA = MANIFEST_SCHEMA
 LIGHT_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("truth", "y", "label"))
 """All a plan needs: thousands of rows fit in a few megabytes."""
 
 LONGEST_ID = 200
 _ALLOWED = "A-Za-z0-9._/@:+=-"
 _DIGEST_BYTES = 16
+
+IMAGE = "image"
+"""The signal of every measurement that was hashed before there were others."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +38,14 @@ class Row:
     task: str
     truth: bytes | None
     y: npt.NDArray[np.float32]
-    image_shape: tuple[int, ...]
+    x_shape: tuple[int, ...]
     operator: str
     operator_params: str
     sigma: float
     prompt: str
     label: str | None
     seed: int
+    signal: str = IMAGE
 
     @property
     def id(self) -> str:
@@ -97,7 +84,7 @@ def canonical_json(values: Mapping[str, Any]) -> str:
 def row_digest(row: Mapping[str, Any]) -> str:
     """Over everything that decides a result; `y` is an array, the rest as the schema says. Names do not count."""
     y = np.ascontiguousarray(row["y"], dtype="<f4")
-    shapes = [[int(side) for side in row[name]] for name in ("y_shape", "image_shape")]
+    shapes = [[int(side) for side in row[name]] for name in ("y_shape", "x_shape")]
     facts = [
         shapes,
         row["operator"],
@@ -105,6 +92,7 @@ def row_digest(row: Mapping[str, Any]) -> str:
         float(row["sigma"]).hex(),
         row["prompt"],
         int(row["seed"]),
+        *([] if row["signal"] == IMAGE else [row["signal"]]),
     ]
     truth = b"" if row["truth"] is None else row["truth"]
     return _hash([y.tobytes(), json.dumps(facts).encode(), truth])

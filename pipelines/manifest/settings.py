@@ -5,8 +5,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.colours import Background
-from pipelines.options import Degradation, degradation
+from operators import InputError
+from operators.colours import Background
+from operators.registry import OPERATORS
+from pipelines.console.options import Degradation, degradation
+from pipelines.manifest.schema import IMAGE, safe_id
 
 
 class BuildSettings(BaseModel):
@@ -23,7 +26,7 @@ class BuildSettings(BaseModel):
     """Tasks by name: each measures every source."""
 
     operator: str | None = None
-    """One operator by name instead of tasks."""
+    """One operator by name, or `module:thing`, instead of tasks."""
 
     params: dict[str, Any] = Field(default_factory=dict)
     """Settings of `operator`."""
@@ -91,6 +94,11 @@ class BuildSettings(BaseModel):
         """What to measure, by the name it has in the manifest."""
         if self.operator:
             args = Namespace(task=None, operator=self.operator, sigma=self.sigma)
-            plain = degradation(args, self.params)
-            return {self.operator: Degradation(plain.operator, plain.params, plain.sigma, self.image_size)}
+            plain, cls = degradation(args, self.params), OPERATORS.find(self.operator)
+            if cls.signal != IMAGE:
+                raise InputError(
+                    f"operator: {self.operator} measures the signal {cls.signal!r} and these are pictures; "
+                    "pipelines.manifest.write_manifest makes manifests of any signal."
+                )
+            return {safe_id(cls.name): Degradation(plain.operator, plain.params, plain.sigma, self.image_size)}
         return {name: degradation(Namespace(task=name, operator=None, sigma=None), {}) for name in self.tasks}

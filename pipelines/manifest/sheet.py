@@ -1,5 +1,6 @@
 """A contact sheet of measurements: each truth above what was measured of it."""
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
 from operators import InputError
-from pipelines.images import to_picture
-from pipelines.manifest.rows import decode_truth, measurement
+from pipelines.manifest.stored_rows import decode_truth, measurement, row_signal
 
 SIDE = 160
 """Pixels of a picture's longer side."""
@@ -38,20 +38,24 @@ def contact_sheet(rows: Sequence[Mapping[str, Any]], problems: list[InputError],
 
 def _read(
     part: Callable[[Mapping[str, Any]], Tensor], row: Mapping[str, Any], problems: list[InputError]
-) -> Tensor | None:
+) -> Image.Image | None:
+    """A part of a row as its signal shows it."""
     try:
-        return part(row)
+        content = row_signal(row).preview(part(row))
+        return Image.open(io.BytesIO(content)).convert("RGB")
     except InputError as error:
         problems.append(error)
-        return None
+    except (ValueError, TypeError, IndexError, RuntimeError, OSError) as error:  # a measurement may be no picture
+        reason = " ".join(str(error).split())
+        problems.append(InputError(f"{row['id']}: its signal {row['signal']!r} has no preview of this ({reason})."))
+    return None
 
 
-def _paste(sheet: Image.Image, image: Tensor | None, left: int, top: int) -> None:
+def _paste(sheet: Image.Image, picture: Image.Image | None, left: int, top: int) -> None:
     """In the middle of its square; a row without truth keeps an empty one."""
-    if image is None:
+    if picture is None:
         ImageDraw.Draw(sheet).rectangle((left, top, left + SIDE - 1, top + SIDE - 1), outline="lightgrey")
         return
-    picture = to_picture(image).convert("RGB")
     scale = SIDE / max(picture.size)
     size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
     picture = picture.resize(size, Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from operators import InputError
+from pipelines.manifest.manifest_record import SUMMARY_NAME, Shard, Summary, write_summary
 from pipelines.manifest.schema import SCHEMA
-from pipelines.manifest.summary import SUMMARY_NAME, Shard, Summary, write_summary
 from pipelines.storage import Store
 
 GROUP_ROWS = 64
@@ -67,7 +67,7 @@ class ShardWriter:
                 SCHEMA,
                 compression="zstd",
                 compression_level=1,
-                use_dictionary=["task", "operator", "operator_params", "label"],
+                use_dictionary=["task", "signal", "operator", "operator_params", "label"],
                 write_statistics=["id"],
             )
         table = pa.Table.from_batches(self._pending).combine_chunks()
@@ -95,9 +95,9 @@ class ShardWriter:
                 self.store.delete(name)
 
 
-def check_place(store: Store, source: Store) -> None:
+def check_place(store: Store, source: Store | None = None) -> None:
     """Refuse a folder that holds other things than a manifest, finished or not, or that the next build would read."""
-    if f"{store.url()}/".startswith(f"{source.url()}/"):
+    if source is not None and f"{store.url()}/".startswith(f"{source.url()}/"):
         raise InputError(f"out: {store.url()} lies in the source; give a folder outside it.")
     names = store.list()
     if names and not {SUMMARY_NAME, BUILDING_NAME} & set(names):

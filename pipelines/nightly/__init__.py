@@ -4,8 +4,8 @@ from pipelines.nightly.accepting import accept
 from pipelines.nightly.choosing import choose_night
 from pipelines.nightly.folder import NightlyFolder
 from pipelines.nightly.night import Night, night_today, run_night
+from pipelines.nightly.nightly_spec import NightlySpec, load_nightly
 from pipelines.nightly.records import BaselineRecord, NightRecord
-from pipelines.nightly.spec import NightlySpec, load_nightly
 
 __all__ = [
     "BaselineRecord",

@@ -4,8 +4,8 @@ import time
 
 from operators import InputError
 from pipelines.nightly.folder import NightlyFolder
+from pipelines.nightly.nightly_spec import NightlySpec
 from pipelines.nightly.records import BaselineRecord
-from pipelines.nightly.spec import NightlySpec
 
 
 def accept(spec: NightlySpec, reason: str, by: str, night: str | None = None) -> BaselineRecord:

@@ -5,11 +5,11 @@ from statistics import median
 
 import torch
 
-from g2d2.trace import peak_bytes
-from pipelines.devices import connect, place
+from g2d2.methods.recording import peak_bytes
 from pipelines.nightly.records import Reading
-from pipelines.patience import tell
-from pipelines.spec import Resources
+from pipelines.plan.sweep_spec import Resources
+from pipelines.solve.devices import connect, place
+from pipelines.solve.patience import announce
 
 _REPEATS = 7
 _ROUNDS = {"cpu": 4, "cuda": 400}
@@ -21,7 +21,7 @@ def calibrate(resources: Resources) -> list[Reading]:
     connect()
     import ray
 
-    placement = place(resources, tell)
+    placement = place(resources, announce)
     task = ray.remote(num_cpus=placement.cpus, num_gpus=placement.gpus)(_read_as_worker)
     found = ray.get([task.remote(placement.threads) for _ in range(placement.actors)])
     return [Reading(**values) for values in found]
@@ -29,7 +29,7 @@ def calibrate(resources: Resources) -> list[Reading]:
 
 def read_device(device: torch.device) -> Reading:
     """The median time of convolutions and products with gradients, and the peak memory that goes with it."""
-    from pipelines.solving import device_name  # with the model libraries
+    from pipelines.solve.solving import device_name  # with the model libraries
 
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)

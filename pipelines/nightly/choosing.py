@@ -7,8 +7,8 @@ from itertools import chain, count
 from operators import InputError
 from pipelines.nightly.conditions import night_conditions, what_differs
 from pipelines.nightly.folder import NightlyFolder
+from pipelines.nightly.nightly_spec import NightlySpec
 from pipelines.nightly.records import BaselineRecord, Conditions
-from pipelines.nightly.spec import NightlySpec
 
 
 @dataclass(frozen=True)

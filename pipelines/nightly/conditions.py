@@ -3,30 +3,27 @@
 from collections.abc import Iterable
 from typing import Any
 
-from g2d2.priors.locating import locate_prior
-from g2d2.version import SOLVER_VERSION
 from operators.plurals import counted
 from pipelines.manifest import Manifest
-from pipelines.nightly.facts import differences
+from pipelines.nightly.facts import differences, method_versions
 from pipelines.nightly.records import Conditions
-from pipelines.plan import outline
-from pipelines.scorings import SCORING_VERSION
-from pipelines.spec import SweepSpec
+from pipelines.plan.planning import outline
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.scorings import SCORING_VERSION
 
 _SHOWN = 6
 
 
 def night_conditions(sweep: SweepSpec) -> Conditions:
     """Of a night's sweep, as its manifest and its prior are now."""
-    lines = outline(sweep, Manifest.open(sweep.manifest), locate_prior(sweep.prior))
+    lines = outline(sweep, Manifest.open(sweep.manifest))
     facts = {
-        "solver version": SOLVER_VERSION,
         "scoring version": SCORING_VERSION,
-        "method": sweep.solver.method,
+        "method": method_versions(sweep),
         "precision": sweep.resources.dtype,
         "compile": sweep.resources.compile,
         "channels_last": sweep.resources.channels_last,
-        "prior digest": lines.prior_digest,
+        "prior digest": ", ".join(lines.priors.values()) or "none",
         "manifest digest": lines.manifest_digest,
         "seeds": _listed(sorted(sweep.seeds)),
         "select.tasks": "all" if sweep.select.tasks is None else _listed(sorted(sweep.select.tasks)),

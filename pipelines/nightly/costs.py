@@ -11,34 +11,28 @@ from statistics import median
 
 import numpy as np
 
-from eval.gate import Judgement, Tolerance, Verdict
+from eval.gate import CellPair, Judgement, Tolerance, Verdict
+from eval.record import COSTS, CellResult, SweepRecord
 from eval.scores import ScoreTable
-from eval.statistics import bootstrap_interval
 from pipelines.nightly.records import BaselineRecord, CellRecord, Level, NightRecord, Reading
-from pipelines.scoring import COSTS
 
 _WORDS = {"speed": ("slower", "faster"), "memory": ("larger", "smaller")}
 
 
-def cell_records(scores: ScoreTable, readings: list[Reading], labels: Mapping[str, str]) -> list[CellRecord]:
+def cell_records(record: SweepRecord, readings: list[Reading]) -> list[CellRecord]:
     """Every cell's means with intervals, and its costs in units of the calibration."""
-    return [_cell_record(scores, cell, readings, labels[cell]) for cell in scores.cells()]
+    return [_cell_record(record, cell, readings) for cell in record.cells]
 
 
-def _cell_record(scores: ScoreTable, cell: str, readings: list[Reading], label: str) -> CellRecord:
-    levels: dict[str, Level] = {}
-    for metric in scores.metrics:
-        values = scores.values(cell, metric)
-        if metric not in COSTS and values.finite.any():
-            found = bootstrap_interval(values.values, values.measurements)
-            levels[metric] = Level(mean=found.mean, low=found.low, high=found.high)
-    seconds, peak = (_median(scores, cell, name) for name in COSTS)
+def _cell_record(record: SweepRecord, cell: CellResult, readings: list[Reading]) -> CellRecord:
+    levels = {name: Level(mean=mean.mean, low=mean.low, high=mean.high) for name, mean in cell.means.items()}
+    seconds, peak = (_median(record.scores, cell.id, name) for name in COSTS)
     if readings and seconds is not None:
         units = _units(readings)
         levels["speed"] = Level(mean=seconds / median(units), low=seconds / max(units), high=seconds / min(units))
     if readings and peak is not None:
         levels["memory"] = Level(mean=peak / min(reading.peak_bytes for reading in readings))
-    return CellRecord(cell=cell, label=label, levels=levels, seconds=seconds, peak_bytes=peak)
+    return CellRecord(cell=cell.id, label=cell.title, levels=levels, seconds=seconds, peak_bytes=peak)
 
 
 def _units(readings: list[Reading]) -> list[float]:
@@ -54,7 +48,9 @@ def _median(scores: ScoreTable, cell: str, name: str) -> float | None:
     return float(np.median(values.values[values.finite])) if values.finite.any() else None
 
 
-def judge_costs(night: NightRecord, baseline: BaselineRecord, allowed: dict[str, float | None]) -> list[Judgement]:
+def judge_costs(
+    night: NightRecord, baseline: BaselineRecord, allowed: dict[str, float | None], pairs: Mapping[str, CellPair]
+) -> list[Judgement]:
     """A verdict for speed and memory of every cell of the baseline; None in `allowed` judges nothing.
 
     Both are judged on devices that have one job at a time and count their own memory. On a CPU they are only watched:
@@ -63,7 +59,7 @@ def judge_costs(night: NightRecord, baseline: BaselineRecord, allowed: dict[str,
     """
     counted = all(reading.device != "cpu" for reading in (*night.calibration, *baseline.night.calibration))
     return [
-        _judge(night, record, metric, share)
+        _judge(night, record, pairs.get(record.cell, CellPair(record.cell)), metric, share)
         for metric, share in allowed.items()
         if share is not None and counted
         for record in baseline.night.cells
@@ -71,10 +67,12 @@ def judge_costs(night: NightRecord, baseline: BaselineRecord, allowed: dict[str,
     ]
 
 
-def _judge(night: NightRecord, old: CellRecord, metric: str, share: float) -> Judgement:
-    before, now = old.levels[metric], night.level(old.cell, metric)
+def _judge(night: NightRecord, old: CellRecord, pair: CellPair, metric: str, share: float) -> Judgement:
+    before, now = old.levels[metric], night.level(pair.candidate or "", metric)
     tolerance = Tolerance(direction="lower", relative=share)
-    empty = Judgement(old.cell, old.label, metric, Verdict.MISSING, tolerance, baseline_mean=before.mean)
+    empty = Judgement(
+        old.cell, old.label, metric, Verdict.MISSING, tolerance, baseline_mean=before.mean, changes=pair.changes
+    )
     if now is None:
         return replace(empty, reason=f"the candidate has no {metric} for this cell")
     low, high = _bounds(now, before)

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from g2d2.methods import find_method
 from pipelines.nightly.records import Reading
-from pipelines.scorings import SCORING_VERSION
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.scorings import SCORING_VERSION
 
 _SHOWN = 12
 
@@ -16,17 +17,22 @@ def night_facts(spec: SweepSpec, summary: Mapping[str, Any], readings: list[Read
     """By the names people know them by."""
     facts = {
         "version": summary["version"],
-        "solver version": summary["solver_version"],
         "scoring version": SCORING_VERSION,
         "commit": _commit(),
-        "method": spec.solver.method,
+        "method": method_versions(spec),
         "precision": " ".join([spec.resources.dtype, *spec.resources.variants]),
-        "prior digest": summary["prior_digest"],
+        "prior digest": ", ".join(summary["priors"].values()),
         "manifest digest": summary["manifest_digest"],
         "devices": ", ".join(sorted({reading.device for reading in readings})),
         **summary["environment"],
     }
     return {name: str(value) for name, value in facts.items() if value}
+
+
+def method_versions(spec: SweepSpec) -> str:
+    """Every method of a sweep with its version: `g2d2 1, wiener 1`."""
+    methods = dict.fromkeys(arm.method for arm in spec.all_arms().values())
+    return ", ".join(f"{name} {find_method(name).version}" for name in methods)
 
 
 def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from eval.scores import ScoreTable
 from operators import InputError
-from pipelines.layout import read_record, read_records
 from pipelines.nightly.records import BaselineRecord, Conditions, NightRecord, Reading, plain
 from pipelines.storage import Store, open_store
+from pipelines.storage.sweep_folder import read_record, read_records
 
 _CONDITIONS = "conditions.json"
 

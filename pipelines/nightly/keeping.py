@@ -6,16 +6,15 @@ from typing import TypeVar
 
 from eval.gate import GateResult
 from operators import InputError
-from pipelines.layout import SweepFolder
 from pipelines.nightly.folder import NightlyFolder
 from pipelines.nightly.mirror import run_of
 from pipelines.nightly.night import Night
+from pipelines.nightly.night_text import markdown, verdict_json
+from pipelines.nightly.nightly_spec import NightlySpec
 from pipelines.nightly.section import nightly_section
-from pipelines.nightly.spec import NightlySpec
-from pipelines.nightly.telling import markdown, verdict_json
-from pipelines.reporting import render_report
-from pipelines.tracking import track
-from pipelines.tracking.server import without_credentials
+from pipelines.report import render_sweep
+from pipelines.track import track
+from pipelines.track.server import without_credentials
 
 Result = TypeVar("Result")
 
@@ -30,19 +29,19 @@ def keep_night(spec: NightlySpec, night: Night, spec_path: str) -> tuple[Night, 
     if night.sweep is None:
         kept = ("junit.xml", "summary.md", "verdict.json")
         return night, {file: folder.store.url(folder.file(name, file)) for file in kept}, warnings
-    result = night.sweep
+    sweep = night.sweep
     contents = {"junit.xml": junit(night), "summary.md": markdown(night, spec_path)}
     files = {file: folder.write(name, file, text.encode()) for file, text in contents.items()}
     files["verdict.json"] = folder.store.url(folder.file(name, "verdict.json"))
     _write_verdict(folder, night, files)
-    folder.write_night(night.record, result.scores.table)
+    folder.write_night(night.record, sweep.scores.table)
 
-    sweep, page = spec.sweep_spec(name), _tried(warnings, "no report", lambda: _page(night, result.folder))
+    page = _tried(warnings, "no report", lambda: render_sweep(sweep, [nightly_section(night)]))
     if page is not None:
         where = _tried(warnings, "the report was not written", lambda: folder.write(name, "report.html", page))
         files |= {"report.html": where} if where else {}
-    if sweep.tracking.enabled:
-        run = _tried(warnings, "not logged", lambda: run_of(track(result, sweep, page)))
+    if sweep.spec.tracking.enabled:
+        run = _tried(warnings, "not logged", lambda: run_of(track(sweep, page)))
         night = replace(night, record=night.record.model_copy(update={"run": run or night.record.run}))
     _tried(warnings, "report and run are not in the record", lambda: _write_again(folder, night, files))
     _tried(warnings, "old nights were not deleted", lambda: folder.prune(spec.keep_nights))
@@ -53,10 +52,6 @@ def junit(night: Night) -> str:
     """A case for completeness, and with a baseline one per cell and metric."""
     name, checks = f"g2d2 nightly {night.record.name}", {"completeness": night.lacking()}
     return (night.gate or GateResult(())).to_junit(name, checks)
-
-
-def _page(night: Night, folder: SweepFolder) -> bytes:
-    return render_report(folder, extra_sections=[nightly_section(night)])
 
 
 def _write_verdict(folder: NightlyFolder, night: Night, files: dict[str, str]) -> None:

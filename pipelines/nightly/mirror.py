@@ -2,10 +2,10 @@
 
 from functools import partial
 
+from pipelines.nightly.nightly_spec import NightlySpec
 from pipelines.nightly.records import BaselineRecord, NightRecord
-from pipelines.nightly.spec import NightlySpec
-from pipelines.tracking import Tracked
-from pipelines.tracking.server import Server, destination
+from pipelines.track import Tracked
+from pipelines.track.server import Server, destination
 
 TAG = "g2d2.baseline"
 

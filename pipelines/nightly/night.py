@@ -8,22 +8,22 @@ from eval.gate import GateResult, Judgement, Verdict, compare
 from eval.scores import ScoreTable
 from operators import InputError
 from operators.plurals import counted
-from pipelines.calibration import items_left
-from pipelines.layout import SweepFolder
 from pipelines.nightly.calibrating import calibrate
 from pipelines.nightly.choosing import Chosen
 from pipelines.nightly.conditions import what_differs
 from pipelines.nightly.costs import cell_records, judge_costs
 from pipelines.nightly.facts import night_facts, what_changed
 from pipelines.nightly.folder import NightlyFolder
+from pipelines.nightly.night_trends import Trend, trends
+from pipelines.nightly.nightly_spec import NightlySpec
 from pipelines.nightly.records import QUALITY_ASIDE, BaselineRecord, NightRecord, Reading
-from pipelines.nightly.spec import NightlySpec
-from pipelines.nightly.trend import Trend, trends
-from pipelines.plan import make_plan
-from pipelines.readiness import check_work
-from pipelines.spec import SweepSpec
-from pipelines.sweep import SweepResult, run_sweep
-from pipelines.tracking.server import destination
+from pipelines.plan.planning import make_plan
+from pipelines.plan.readiness import check_work
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.sweep import Counts, SweepResult, run_sweep
+from pipelines.track.server import destination
 
 FIRST, NOT_COMPLETE, ROWS_FAILED = "no baseline", "not complete", "rows failed"
 """Outcomes besides those of the gate."""
@@ -41,8 +41,9 @@ class Night:
     scores_url: str
     acceptance: BaselineRecord | None = None
     """Where the night is accepted and was judged again: it stays as it is, and nothing was run."""
-    sweep: SweepResult | None = None
-    """None where nothing was run."""
+    counts: Counts | None = None
+    """Of the sweep; None where nothing was run."""
+    sweep: StoredSweep | None = None
     solved: int = 0
     """Work items this call solved; 0 when the night was complete already."""
 
@@ -54,9 +55,9 @@ class Night:
 
     def lacking(self) -> str | None:
         """Why the night is not whole; None where it is, as every accepted one."""
-        if self.sweep is None:
+        counts = self.counts
+        if counts is None:
             return None
-        counts = self.sweep.counts
         failed = f"{counted(counts.failed, 'row')} failed" if counts.failed else None
         if counts.complete:
             return failed
@@ -84,7 +85,8 @@ def run_night(spec: NightlySpec, chosen: Chosen, *, retry_failed: bool = False) 
     started, left = earlier.started if earlier else _now(), _left(sweep, retry_failed)
     _begin(folder, chosen)
     result, readings = _measured(folder, night, sweep, left, lambda: run_sweep(sweep, retry_failed=retry_failed))
-    record = _record(spec, sweep, night, started, result, readings)
+    stored = result.stored(sweep)
+    record = _record(spec, night, started, result.counts, stored, readings)
     if earlier is not None and not left:  # judged again by other code perhaps, but not solved by it
         record = record.model_copy(update={"facts": earlier.facts})
     record = record.model_copy(update={"run": earlier and earlier.run})
@@ -93,7 +95,7 @@ def run_night(spec: NightlySpec, chosen: Chosen, *, retry_failed: bool = False) 
         gate = _judged(spec, record, result.scores, baseline, accepted)
     record = _with_outcome(record, baseline, gate)
     past = trends(history, record, spec.nights)
-    return Night(record, baseline, gate, past, result.scores_url, sweep=result, solved=left)
+    return Night(record, baseline, gate, past, result.scores_url, None, result.counts, stored, left)
 
 
 def judge_again(spec: NightlySpec, acceptance: BaselineRecord) -> Night:
@@ -133,7 +135,7 @@ def _left(sweep: SweepSpec, retry_failed: bool) -> int:
     """Work items that the sweep is about to solve; what could not be solved is refused before devices are timed."""
     folder = SweepFolder(sweep.output)
     plan = make_plan(sweep, folder, retry_failed)
-    left = items_left(folder, plan)
+    left = plan.left(folder.solved_shards())
     check_work(sweep, plan.cells, solving=left > 0, scoring=False)  # the sweep itself tells the warnings
     return left
 
@@ -150,9 +152,8 @@ def _measured(
 
 
 def _record(
-    spec: NightlySpec, sweep: SweepSpec, night: str, started: str, result: SweepResult, readings: list[Reading]
+    spec: NightlySpec, night: str, started: str, counts: Counts, stored: StoredSweep, readings: list[Reading]
 ) -> NightRecord:
-    counts = result.counts
     return NightRecord(
         name=spec.name,
         night=night,
@@ -162,45 +163,32 @@ def _record(
         committed=counts.committed,
         failed=counts.failed,
         complete=counts.complete,
-        facts=night_facts(sweep, result.folder.read_summary(), readings),
+        facts=night_facts(stored.spec, stored.folder.read_summary(), readings),
         calibration=readings,
-        cells=cell_records(result.scores, readings, _labels(sweep, result)),
+        cells=cell_records(stored.record, readings),
         outcome=FIRST,
         baseline=None,
         exit_code=0,
     )
 
 
-def _labels(sweep: SweepSpec, result: SweepResult) -> dict[str, str]:
-    """Cells by task, process and what the grid varies: names that stay the same from night to night."""
-    varied = [name for name in sweep.grid.names() if name != "process"]
-    return {
-        cell.id: ", ".join(
-            [cell.task, str(cell.settings["process"]), *(f"{name}={cell.settings[name]}" for name in varied)]
-        )
-        for cell in result.plan.cells
-    }
-
-
 def _judged(
     spec: NightlySpec, record: NightRecord, scores: ScoreTable, baseline: BaselineRecord, accepted: ScoreTable
 ) -> GateResult:
-    tolerances = spec.gate(accepted.metrics)
+    tolerances = spec.gate(accepted)
     if not tolerances:
         raise InputError(
             f"baseline {baseline.number}: it has none of the metrics that tolerances name; accept a night that has."
         )
-    labels = {cell.cell: cell.label for cell in (*baseline.night.cells, *record.cells)}
     gate = compare(scores, accepted, tolerances)
-    judgements = [replace(judgement, label=labels[judgement.cell]) for judgement in gate.judgements]
-    costs = judge_costs(record, baseline, {"speed": spec.speed, "memory": spec.memory})
+    costs = judge_costs(record, baseline, {"speed": spec.speed, "memory": spec.memory}, gate.pairs)
     unjudged = [metric for metric in spec.judged() or () if metric not in tolerances]
     notes = [
         *gate.notes,
         *(f"{metric} is not in the baseline: not judged before another is accepted" for metric in unjudged),
     ]
     changed = what_changed(baseline.night.facts, record.facts)
-    return replace(gate, judgements=(*judgements, *costs), notes=(*notes, *([changed] if changed else [])))
+    return replace(gate, judgements=(*gate.judgements, *costs), notes=(*notes, *([changed] if changed else [])))
 
 
 def _outcome(record: NightRecord, gate: GateResult | None) -> str:

@@ -3,28 +3,38 @@
 from itertools import groupby
 from operator import attrgetter
 
+from markupsafe import Markup
+
 from eval.report import Section, Series, line_chart, paragraph, table
 from operators.plurals import counted
 from pipelines.nightly.night import Night
-from pipelines.nightly.telling import findings
-from pipelines.nightly.trend import Trend
+from pipelines.nightly.night_text import findings
+from pipelines.nightly.night_trends import Trend
 
 _MOST_LINES = 12
 """Cells in one chart; those that changed come first."""
 
 
 def nightly_section(night: Night) -> Section:
-    """Ready for `render_report(..., extra_sections=[...])`."""
+    """Ready for `render_sweep(..., extra_sections=[...])`; the page of a failed night opens with it."""
     parts = [paragraph(night.headline()), *map(paragraph, findings(night))]
     if night.baseline is not None:
         parts.append(paragraph(night.baseline.sentence()))
     if night.gate is not None:
         rows: list[list[str | float | int | None]] = [
-            [j.label, j.metric, j.verdict.value, j.baseline_mean, j.candidate_mean, str(j.tolerance), j.reason or ""]
+            [
+                j.label,
+                j.metric,
+                j.verdict.value,
+                j.baseline_mean,
+                j.candidate_mean,
+                str(j.tolerance),
+                "; ".join(j.remarks()),
+            ]
             for j in night.gate.judgements
         ]
         header = ["cell", "metric", "verdict", "baseline", "tonight", "tolerance", "why"]
-        parts += [table(header, rows, "Verdicts"), *map(paragraph, night.gate.notes)]
+        parts += [table(header, rows, "Verdicts"), *map(paragraph, night.gate.remarks())]
     changes: list[list[str | float | int | None]] = [
         [trend.label, trend.metric, trend.nights[c.index], c.before, c.after, c.p_value]
         for trend in night.trends
@@ -35,10 +45,12 @@ def nightly_section(night: Night) -> Section:
         parts.append(table(header, changes, "Changes of level"))
     if night.trends and len(night.trends[0].nights) > 1:
         parts += [_chart(metric, list(group)) for metric, group in groupby(night.trends, attrgetter("metric"))]
-    return Section(f"Nightly: {night.record.night}", "\n".join(parts))
+    failed = night.record.exit_code != 0
+    title = f"Nightly: {night.record.night}" + (f", {night.headline()}" if failed else "")
+    return Section(title, Markup("\n").join(parts), opens=failed)
 
 
-def _chart(metric: str, trends: list[Trend]) -> str:
+def _chart(metric: str, trends: list[Trend]) -> Markup:
     shown = sorted(trends, key=lambda trend: not trend.changes)[:_MOST_LINES]
     lines = [line for trend in shown for line in _lines(trend)]
     left = "" if len(shown) == len(trends) else f", {len(shown)} of {counted(len(trends), 'cell')}"

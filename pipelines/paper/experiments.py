@@ -13,9 +13,9 @@ from eval.paper import paper_results
 from operators import InputError
 from operators.plain_yaml import read_yaml
 from operators.validation import did_you_mean
-from pipelines.grid import Value
-from pipelines.paper.columns import COLUMNS, DISTANCES
-from pipelines.spec import SweepSpec, load_spec
+from pipelines.paper.table_columns import COLUMNS, DISTANCES
+from pipelines.plan.grid import Value
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
 
 TABLE = "table.yaml"
 
@@ -47,7 +47,7 @@ class Printed(_Model):
     """By column; memory in GiB."""
 
 
-class Contrast(_Model):
+class RowContrast(_Model):
     """Two rows whose paired difference, a minus b, is the experiment's question."""
 
     a: str
@@ -77,7 +77,7 @@ class TableSpec(_Model):
     """Further columns, of distances between all images of a cell and their truths."""
     rows: list[Row]
     """In the table's order."""
-    contrasts: list[Contrast] = []
+    contrasts: list[RowContrast] = []
     """Differences that are tested."""
     methods: dict[str, str] = {}
     """Rows by label whose printed numbers `eval.paper` holds, with the method's name there."""

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from eval.record.typeset import latex_words, pipe_table
 from eval.statistics import Interval
-from pipelines.paper.columns import COLUMNS, TASKS
-from pipelines.paper.tables import Ours, PaperTable, Theirs
+from pipelines.paper.paper_tables import Ours, PaperTable, Theirs
+from pipelines.paper.table_columns import COLUMNS, TASKS
 
 DATASETS = {
     "cifar10": "here: CIFAR-10 32x32, embedded prior, {images} images",
@@ -28,14 +29,12 @@ def to_markdown(table: PaperTable) -> str:
     if any(entry.dataset == "cifar10" for entry in table.ours):
         lines += [f"Here: {spec.differs}", ""]
     header = ["", *(f"{_task(task)}: {COLUMNS[metric].heading}" for task, metric in _columns(table))]
-    lines += [_line(header), _line(["---"] * len(header))]
-    for heading, rows in _blocks(table, _with_interval):
-        lines.append(_line([f"**{heading}**", *[""] * (len(header) - 1)]))
-        lines += [_line(row) for row in rows]
+    blocks = _blocks(table, _with_interval)
+    empty = [""] * (len(header) - 1)
+    lines.append(pipe_table(header, [row for heading, rows in blocks for row in ([f"**{heading}**", *empty], *rows)]))
     if table.differences:
         header, *rows = _difference_rows(table)
-        lines += ["", "Differences, paired by image:", "", _line(header), _line(["---"] * len(header))]
-        lines += [_line(row) for row in rows]
+        lines += ["", "Differences, paired by image:", "", pipe_table(header, rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -44,17 +43,17 @@ def to_latex(table: PaperTable) -> str:
     columns = _columns(table)
     tasks = table.tasks()
     width = len(table.spec.columns)
-    spans = " & ".join(rf"\multicolumn{{{width}}}{{c}}{{{_tex(_task(task))}}}" for task in tasks)
-    heads = " & ".join(_tex(COLUMNS[metric].heading + _arrow(metric)) for _, metric in columns)
+    spans = " & ".join(rf"\multicolumn{{{width}}}{{c}}{{{latex_words(_task(task))}}}" for task in tasks)
+    heads = " & ".join(latex_words(COLUMNS[metric].heading + _arrow(metric)) for _, metric in columns)
     body = []
     for heading, rows in _blocks(table, _mean):
-        body += [r"\hline", rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"]
-        body += [" & ".join(map(_tex, row)) + r" \\" for row in rows]
+        body += [r"\hline", rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\emph{{{latex_words(heading)}}}}} \\"]
+        body += [" & ".join(map(latex_words, row)) + r" \\" for row in rows]
     return "\n".join(
         [
             r"\begin{table}[htb]",
             r"\centering",
-            rf"\caption{{{_tex(table.spec.title)}}}",
+            rf"\caption{{{latex_words(table.spec.title)}}}",
             rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
             r"\hline",
             rf" & {spans} \\",
@@ -76,7 +75,7 @@ def to_record(table: PaperTable) -> dict[str, Any]:
         "source": table.spec.source,
         "ours": [asdict(entry) for entry in table.ours],
         "paper": [asdict(entry) for entry in table.theirs],
-        "differences": [asdict(one) | {"shown": one.shown, "verdict": one.verdict} for one in table.differences],
+        "differences": [asdict(one) | {"verdict": one.verdict} for one in table.differences],
     }
 
 
@@ -150,13 +149,3 @@ def _arrow(metric: str) -> str:
 
 def _task(task: str) -> str:
     return TASKS.get(task, task)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
-
-
-def _tex(text: str) -> str:
-    for character in "&%_#$":
-        text = text.replace(character, f"\\{character}")
-    return text

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from g2d2.priors.locating import locate_prior
+from g2d2.priors.catalog import CATALOG, packaged_folder
 from operators import InputError
 from operators.validation import validate
 from pipelines.manifest import BuildSettings, build_manifest
 from pipelines.paper.experiments import Experiment
-from pipelines.paper.tables import Swept
+from pipelines.paper.paper_tables import Swept
 from pipelines.paper.uninformed import write_uninformed
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.sweep import run_sweep
 
 HOME = "out/paper"
@@ -31,7 +31,7 @@ def moved(experiment: Experiment, out: str) -> Experiment:
 
 
 def _moved(spec: SweepSpec, out: str) -> SweepSpec:
-    paths = {name: getattr(spec, name) for name in ("manifest", "prior", "output")}
+    paths = {name: getattr(spec, name) or "" for name in ("manifest", "prior", "output")}
     inside = {name: out + path.removeprefix(HOME) for name, path in paths.items() if path.startswith(f"{HOME}/")}
     return spec.model_copy(update=inside)
 
@@ -43,7 +43,7 @@ def prepare_minis(experiments: Iterable[Experiment], out: str) -> None:
     if any(spec.prior == uninformed for spec in specs):
         if "://" in out:
             raise InputError(f"out: {out!r} is no local folder, and a mini keeps a prior of its own there; give one.")
-        write_uninformed(locate_prior(PRIOR), Path(uninformed))
+        write_uninformed(packaged_folder(CATALOG[PRIOR]), Path(uninformed))
     values = {"source": "cifar10-heldout", "tasks": TASKS}
     for manifest in dict.fromkeys(spec.manifest for spec in specs):
         build_manifest(validate(BuildSettings, values, where="minis"), manifest)
@@ -55,7 +55,7 @@ def run_specs(specs: Iterable[SweepSpec], *, dataset: str | None = None) -> Iter
         result = run_sweep(spec)
         if not result.counts.complete:
             raise InputError(f"sweep {spec.name}: not everything is committed; the same command goes on.")
-        yield Swept(spec, result.scores, dataset or dataset_of(spec), result.distances)
+        yield Swept(result.stored(spec), dataset or dataset_of(spec))
 
 
 def dataset_of(spec: SweepSpec) -> str:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from g2d2.priors.digest import prior_digest
+from g2d2.priors.families import prior_digest
 from operators import InputError
 
 WEIGHTS = Path("transformer/diffusion_pytorch_model.safetensors")

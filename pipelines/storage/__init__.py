@@ -2,9 +2,9 @@
 
 import os
 
+from operators.store_urls import parse_url
 from pipelines.storage.base import Store
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
-from pipelines.storage.names import parse_url
 from pipelines.storage.parquet import ParquetReader
 
 __all__ = ["MissingObjectError", "ParquetReader", "Store", "StoreError", "open_store", "readable"]

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import IO, Any, Self, TypeVar
 
+from operators.store_urls import check_name
 from pipelines.storage.errors import readable
-from pipelines.storage.names import check_name
 from pipelines.storage.parquet import ParquetReader
 
 Names = list[str]
@@ -29,7 +29,7 @@ class Store(ABC):
 
     @abstractmethod
     def create_new(self, name: str, data: bytes) -> bool:
-        """Write the object if there is none; of any number of writers exactly one is told True."""
+        """Write the object if there is none; True for exactly one of any number of writers."""
 
     @abstractmethod
     def exists(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What can go wrong with a store, each as one sentence that says what to do."""
+"""Failures of a store, each as one sentence with what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,5 +40,5 @@ def readable(url: str) -> Iterator[None]:
 
 
 def _from_decoding(error: OSError) -> bool:
-    """Arrow says OSError of damaged pages too; what a disk or a server says has a number, a type or a cause."""
+    """Whether Arrow raised it for damaged pages; an OSError of a disk or a server has a number, a type or a cause."""
     return type(error) is OSError and error.errno is None and error.__cause__ is None

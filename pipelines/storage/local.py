@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
 
+from operators.store_urls import check_name, check_prefix
 from pipelines.storage.base import Names, Result, Store
 from pipelines.storage.errors import MissingObjectError, StoreError
-from pipelines.storage.names import check_name, check_prefix
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -102,12 +102,12 @@ class LocalStore(Store):
 
     def list(self, prefix: str = "") -> Names:
         start = self._root / check_prefix(prefix).rpartition("/")[0]
-        found = []
+        names = []
         with _explained(start):
-            for folder, _, names in os.walk(start, onerror=_unless_missing):
+            for folder, _, files in os.walk(start, onerror=_unless_missing):
                 inside = Path(folder).relative_to(self._root)
-                found += [(inside / name).as_posix() for name in names if not _PARTIAL.fullmatch(name)]
-        return sorted(name for name in found if name.startswith(prefix))
+                names += [(inside / name).as_posix() for name in files if not _PARTIAL.fullmatch(name)]
+        return sorted(name for name in names if name.startswith(prefix))
 
     def top(self) -> Names:
         with _explained(self._root):
@@ -125,7 +125,7 @@ class LocalStore(Store):
             except (IsADirectoryError, NotADirectoryError):
                 return
             except PermissionError:
-                if not file.is_dir():  # macOS says this of a folder, which is no object
+                if not file.is_dir():  # macOS raises this for a folder, which is no object
                     raise
 
     def _file(self, name: str) -> Path:

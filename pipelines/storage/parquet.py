@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 class ParquetReader:
     """An open file: its footer as `metadata` and `schema`, and its rows whole, by group or in batches."""
 
-    def __init__(self, source: Any, buffer_size: int = 0) -> None:
+    def __init__(self, source: Any, buffer_size: int = 0, dictionary: Sequence[str] = ()) -> None:
         import pyarrow.parquet as pq  # commands that read no table start without it
 
-        self._file = pq.ParquetFile(source, pre_buffer=False, buffer_size=buffer_size)
+        self._file = pq.ParquetFile(source, pre_buffer=False, buffer_size=buffer_size, read_dictionary=[*dictionary])
         self.metadata = self._file.metadata
         self.schema: pa.Schema = self._file.schema_arrow
 

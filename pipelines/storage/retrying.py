@@ -38,7 +38,7 @@ def retrying(
     """The action's result; its last error once `seconds` are used up, or at once if waiting cannot help."""
     deadline = time.monotonic() + seconds
     pause = _FIRST_PAUSE
-    told = False
+    warned = False
     while True:
         try:
             return action()
@@ -46,9 +46,9 @@ def retrying(
             left = deadline - time.monotonic()
             if left <= 0 or not is_transient(error):
                 raise
-            if not told:
+            if not warned:
                 log.warning("%s does not answer (%s); trying again for %.0f s", what, type(error).__name__, left)
-                told = True
+                warned = True
         # workers that lost the same store should not all come back in the same instant
         time.sleep(min(left, pause * random.uniform(0.5, 1.0)))
         pause = min(2 * pause, _LONGEST_PAUSE)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Self
 
 from operators.errors import InputError
+from operators.store_urls import check_name, check_prefix
 from pipelines.storage.base import Names, Result, Store
 from pipelines.storage.errors import MissingObjectError, StoreError, readable
-from pipelines.storage.names import check_name, check_prefix
 from pipelines.storage.parquet import ParquetReader
 from pipelines.storage.retrying import retry_seconds, retrying
 from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
@@ -80,8 +80,8 @@ class S3Store(Store):
                 if not isinstance(error, FileExistsError) and error_code(error) != "PreconditionFailed":
                     raise
                 # an earlier try may have arrived though its answer was lost
-                found = client.call_s3("head_object", Bucket=self.bucket, Key=self._key(name))
-                return bool(found["Metadata"].get(_WRITER) == writer)
+                held = client.call_s3("head_object", Bucket=self.bucket, Key=self._key(name))
+                return bool(held["Metadata"].get(_WRITER) == writer)
             return True
 
         return self._ask(put, name)
@@ -90,10 +90,10 @@ class S3Store(Store):
         return self._listed(name) is not None
 
     def size(self, name: str) -> int:
-        found = self._listed(name)
-        if found is None:
+        entry = self._listed(name)
+        if entry is None:
             raise MissingObjectError(self.url(name))
-        return int(found["Size"])
+        return int(entry["Size"])
 
     def list(self, prefix: str = "") -> Names:
         start = f"{self.prefix}/" if self.prefix else ""
@@ -110,8 +110,8 @@ class S3Store(Store):
     def top(self) -> Names:
         start = f"{self.prefix}/" if self.prefix else ""
         page = self._list_page(start, {"Delimiter": "/"})
-        keys = [found["Key"] for found in page.get("Contents", ())]
-        keys += [found["Prefix"] for found in page.get("CommonPrefixes", ())]
+        keys = [entry["Key"] for entry in page.get("Contents", ())]
+        keys += [entry["Prefix"] for entry in page.get("CommonPrefixes", ())]
         return sorted(key.removeprefix(start) for key in keys if key != start)
 
     def delete(self, name: str) -> None:
@@ -119,10 +119,10 @@ class S3Store(Store):
         self._ask(lambda client: client.call_s3("delete_object", Bucket=self.bucket, Key=key), name)
 
     def _listed(self, name: str) -> dict[str, Any] | None:
-        """By a listing, because HEAD's answer cannot tell a missing bucket or a wrong key from a missing object."""
+        """The object's entry in a listing; HEAD answers alike for a missing bucket, a wrong key and no object."""
         key = self._key(name)
         page = self._ask(lambda client: client.call_s3("list_objects_v2", Bucket=self.bucket, Prefix=key, MaxKeys=1))
-        return next((found for found in page.get("Contents", ()) if found["Key"] == key), None)
+        return next((entry for entry in page.get("Contents", ()) if entry["Key"] == key), None)
 
     def _list_page(self, prefix: str, more: dict[str, str]) -> Any:
         return self._ask(

@@ -62,15 +62,15 @@ def _attempts(seconds: float) -> int:
 
 def endpoint() -> str | None:
     """AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile's endpoint; None means Amazon's own."""
-    found = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or _profile_endpoint()
-    if not found:
+    address = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or _profile_endpoint()
+    if not address:
         return None
-    if "@" in found:
+    if "@" in address:
         raise InputError("AWS_ENDPOINT_URL holds credentials: put them in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
-    parts = urlsplit(found)
+    parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise InputError(f"AWS_ENDPOINT_URL is {found!r}: it must be http://host:port or https://host.")
-    return found.rstrip("/")
+        raise InputError(f"AWS_ENDPOINT_URL is {address!r}: it must be http://host:port or https://host.")
+    return address.rstrip("/")
 
 
 def endpoint_name() -> str:
@@ -87,8 +87,8 @@ def region() -> str:
 def _profile_endpoint() -> str | None:
     profile = _profile()
     services = Session().full_config.get("services", {}).get(profile.get("services"), {})
-    found = services.get("s3", {}).get("endpoint_url") or profile.get("endpoint_url")
-    return str(found) if found else None
+    address = services.get("s3", {}).get("endpoint_url") or profile.get("endpoint_url")
+    return str(address) if address else None
 
 
 def _profile() -> dict[str, Any]:

@@ -7,9 +7,8 @@ import torch
 
 from bench.problems import PROBLEMS, PROMPT
 from bench.published_loop import DenseBlur, restore_as_published
+from g2d2.methods.g2d2 import G2D2
 from g2d2.randomness import RowRandom
-from g2d2.settings import solver_settings
-from g2d2.solver import solve
 
 SEED = 3
 
@@ -17,7 +16,7 @@ SEED = 3
 @pytest.mark.parametrize("guidance", [5.0, 1.0])
 def test_losses_agree_with_the_solver_on_the_same_noise(guidance):
     problem = replace(PROBLEMS["tiny"], steps=1, iterations=8)
-    settings = solver_settings(
+    settings = G2D2().settings(
         "reference", process="star", guidance=guidance, learning_rate=0.5, steps=1, iterations=problem.iterations
     )
     y = problem.measurements(1)
@@ -30,8 +29,8 @@ def test_losses_agree_with_the_solver_on_the_same_noise(guidance):
         PROMPT,
         gumbel=lambda shape, step, iteration: random.gumbel("relaxation", shape[1:], step, iteration),
     )
-    trace = solve(problem.prior(), problem.operator(), y, settings, prompts=PROMPT, seeds=[SEED]).trace
-    ours = torch.stack([trace.total, trace.likelihood, trace.kl], dim=-1)[0, 0]  # (iterations, 3)
+    solution = G2D2().run(problem.prior(), problem.operator(), y, settings, prompts=PROMPT, seeds=[SEED])
+    ours = torch.stack([solution.curves[name] for name in ("total", "likelihood", "kl")], dim=-1)[0]  # (iterations, 3)
     torch.testing.assert_close(ours, torch.tensor(published.losses), rtol=1e-4, atol=1e-5)
     assert published.losses[-1] != published.losses[0]
 
@@ -39,7 +38,7 @@ def test_losses_agree_with_the_solver_on_the_same_noise(guidance):
 def test_every_weight_collects_a_gradient_on_the_published_side():
     problem = replace(PROBLEMS["tiny"], steps=1, iterations=1)
     parts, blur = problem.components(), DenseBlur(problem.blur_settings())
-    settings = solver_settings(steps=1, iterations=1)
+    settings = G2D2().settings(steps=1, iterations=1)
     image = restore_as_published(parts, blur, problem.measurements(1), settings, PROMPT).image
     assert image.shape == (1, 3, 8, 8)
     assert blur.kernel.grad is not None

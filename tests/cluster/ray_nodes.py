@@ -3,10 +3,10 @@
 import json
 
 from bench.ray_nodes import wait_until
-from pipelines.layout import SweepFolder
+from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import specification, write_spec
 
-PACED = "bench.stand_in:paced"
+PACED = "bench.stand_in:Paced"
 
 
 class Sweep:
@@ -46,7 +46,7 @@ def values_of(manifest, prior, folder, method=PACED, **changes):
 
 def pictures(folder):
     """The reconstruction of every work item, each exactly once."""
-    rows = [row for shard in folder.solved_shards() for row in folder.read_solved(shard, ["item", "image"]).to_pylist()]
-    found = {row["item"]: row["image"] for row in rows}
+    rows = [row for shard in folder.solved_shards() for row in folder.read_solved(shard, ["item", "x"]).to_pylist()]
+    found = {row["item"]: row["x"] for row in rows}
     assert len(found) == len(rows)
     return found

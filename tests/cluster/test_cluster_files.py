@@ -3,6 +3,7 @@
 import ast
 import gzip
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -16,7 +17,8 @@ from pipelines import cli
 
 ROOT = Path(__file__).parents[2]
 VALUES = ROOT / "cluster" / "values.yaml"
-SCHEMAS = ROOT.parent / "shared" / "kuberay-crds"
+SCHEMAS = Path(os.environ.get("G2D2_KUBERAY_SCHEMAS", ROOT.parent / "shared" / "kuberay-crds"))
+"""A folder with KubeRay's definitions, as its release has them in config/crd/bases, each through gzip."""
 GIVEN = {"aws.ami": "ami-0123", "gcp.project": "project-1"}
 CLOUDS, JOBS = ("aws", "gcp"), ("rayjob", "raycronjob")
 
@@ -76,7 +78,7 @@ def strict(schema):
 def published(plural):
     file = SCHEMAS / f"ray.io_{plural}.yaml.gz"
     if not file.exists():
-        pytest.skip(f"KubeRay's schemas are not in {SCHEMAS}")
+        pytest.skip(f"KubeRay's schemas are not in {SCHEMAS}: G2D2_KUBERAY_SCHEMAS names their folder")
     with gzip.open(file) as stream:
         definition = yaml.safe_load(stream)
     version = next(version for version in definition["spec"]["versions"] if version["name"] == "v1")
@@ -194,7 +196,7 @@ def test_nothing_of_the_environment_is_rendered(monkeypatch, capsys):
 
 def test_only_one_night_runs_at_a_time():
     words = shlex.split(job("raycronjob")["entrypoint"])
-    assert words[:4] == ["python", "-m", "pipelines.lease", "s3://my-bucket/g2d2/nightly-lease"]
+    assert words[:4] == ["python", "-m", "pipelines.storage.lease", "s3://my-bucket/g2d2/nightly-lease"]
     assert words[words.index("--") + 1 :][:2] == ["g2d2", "nightly"]
     assert rendered("raycronjob", kubernetes__schedule="30 1 * * mon")["spec"]["schedule"] == "30 1 * * mon"
 
@@ -336,7 +338,7 @@ def test_every_command_of_the_page_is_one_that_exists():
 
 def test_the_specification_of_the_page_is_valid():
     from operators.validation import validate
-    from pipelines.spec import SweepSpec
+    from pipelines.plan.sweep_spec import SweepSpec
 
     (text,) = re.findall(r"<<'SPEC'\n(.*?)\nSPEC", page(), flags=re.DOTALL)
     assert validate(SweepSpec, yaml.safe_load(text), where="page").name == "trial"

@@ -7,14 +7,14 @@ import pytest
 
 from bench.ray_nodes import RayNodes, wait_until
 from bench.stand_in import SECONDS
-from pipelines.attempts import DEATHS
-from tests.cluster.faulty_solvers import FOLDER
+from pipelines.solve.attempts import DEATHS
+from tests.cluster.faulty_methods import FOLDER
 from tests.cluster.ray_nodes import Sweep, values_of
 from tests.pipelines.sweep_cases import build_manifest
 
 pytestmark = pytest.mark.slow
 
-FAULTY = "tests.cluster.faulty_solvers"
+FAULTY = "tests.cluster.faulty_methods"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_the_driver_killed_and_the_job_submitted_again(nodes, manifest, tiny_pri
 def test_workers_that_die_while_loading_end_the_sweep(nodes, manifest, tiny_prior, tmp_path, faults):
     nodes.keep(1)
     (faults / "die-loading").touch()
-    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:hangs_on_one_row"), tmp_path)
+    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:HangsOnOneRow"), tmp_path)
     _, err = sweep.end(2)
     assert f"{DEATHS} workers in a row died while loading it" in err
     assert "Traceback" not in err
@@ -113,7 +113,7 @@ def test_workers_that_die_while_loading_end_the_sweep(nodes, manifest, tiny_prio
 def test_a_worker_that_refuses_to_load_ends_the_sweep_with_its_sentence(nodes, manifest, tiny_prior, tmp_path, faults):
     nodes.keep(1)
     (faults / "refuse-loading").touch()
-    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:hangs_on_one_row"), tmp_path)
+    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:HangsOnOneRow"), tmp_path)
     _, err = sweep.end(2)
     assert "weights: the disk of this node is full." in err
     assert "Traceback" not in err
@@ -126,7 +126,7 @@ def hanging(nodes, manifest, prior, folder, faults, hangs):
     grid = {"cross": {"eta_kl": [0.001, 0.01, 0.1]}}
     resources = {"shard": 3, "batch_timeout": 8}
     options = {"grid": grid, "select": {"limit": 1}, "resources": resources}
-    return Sweep(nodes, values_of(manifest, prior, folder, f"{FAULTY}:hangs_on_one_row", **options), folder)
+    return Sweep(nodes, values_of(manifest, prior, folder, f"{FAULTY}:HangsOnOneRow", **options), folder)
 
 
 def test_a_batch_that_hangs_once_is_named_and_solved(nodes, manifest, tiny_prior, tmp_path, faults):
@@ -156,7 +156,7 @@ def test_a_row_that_kills_its_worker_is_given_up(nodes, manifest, tiny_prior, tm
     nodes.keep(1)
     (faults / "die-solving").touch()
     options = {"grid": {"cross": {"eta_kl": [0.001, 0.1]}}, "select": {"limit": 1}, "resources": {"shard": 2}}
-    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:dies_on_one_row", **options), tmp_path)
+    sweep = Sweep(nodes, values_of(manifest, tiny_prior, tmp_path, f"{FAULTY}:DiesOnOneRow", **options), tmp_path)
     facts, err = sweep.end(1)
     assert (facts["committed"], facts["failed"]) == (2, 1)
     assert err.count("ended with its worker's death") == DEATHS

@@ -1,12 +1,12 @@
-"""What `g2d2 submit` decides before and after a cluster is asked: package, paths, names, variables, the log's end."""
+"""What `g2d2 submit` decides before and after a cluster is asked: package, paths, attempts, variables, log and end."""
 
 import asyncio
 import json
 import os
+import socket
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -14,30 +14,20 @@ from cluster.jobs import Dashboard, Job, UnknownJobError, UnreachableError, exit
 from cluster.jobs import package as packaging
 from cluster.jobs.connection import dashboard_url
 from cluster.jobs.following import Patience
-from cluster.jobs.identity import OUTPUT, SPECIFICATION, job_metadata, job_name, look_up, plan_digest
-from cluster.jobs.package import contents, own_package, place_included, write_package
-from cluster.jobs.paths import check_reach, local_paths, place_paths
-from cluster.jobs.submission import Request, command
+from cluster.jobs.known_jobs import OUTPUT, SPECIFICATION, look_up
+from cluster.jobs.package import contents, place_included, write_package
+from cluster.jobs.project import PROJECT, project_sources
+from cluster.jobs.reach import LocalPath, check_reach
 from cluster.jobs.variables import passed_on
 from cluster.ray_token import token
 from operators import InputError
-from operators.validation import validate
 from pipelines.cli import main
-from pipelines.spec import SweepSpec
+from pipelines.commands.submit import command
 from tests.pipelines.sweep_cases import build_manifest, specification, write_spec
-
-
-def sweep(manifest="m", prior="cifar10", output="o", **changes):
-    return validate(SweepSpec, specification(manifest, prior, output, **changes), where="specification")
 
 
 def job(job_id="g2d2-a-1", state="RUNNING", code=None, started=0, **metadata):
     return Job(job_id, state, code, "", metadata, started)
-
-
-@pytest.fixture(scope="module")
-def manifest(tmp_path_factory):
-    return build_manifest(tmp_path_factory.mktemp("submit"), pictures=2)
 
 
 class TestVariables:
@@ -113,36 +103,33 @@ class TestAddress:
 
 class TestPackage:
     def test_code_and_the_embedded_prior_travel_and_nothing_else(self):
-        files = contents(sweep(), {}, installed=False)
+        files = contents(project_sources())
         assert {"pipelines/cli.py", "operators/__init__.py", "eval/metrics/__init__.py"} <= set(files)
         assert any(name.startswith("g2d2/priors/embedded/") and name.endswith(".safetensors") for name in files)
-        assert {name.partition("/")[0] for name in files} == set(packaging.PROJECT)
+        assert {name.partition("/")[0] for name in files} == set(PROJECT)
         assert not any("__pycache__" in name or "/." in name for name in files)
 
-    def test_an_installed_cluster_gets_the_specification_alone(self, tmp_path):
-        files = contents(sweep(), {}, installed=True)
-        assert write_package(tmp_path / "p.zip", sweep(), files) == "small.yaml"
-        assert zipfile.ZipFile(tmp_path / "p.zip").namelist() == ["small.yaml"]
-        assert command("small.yaml", Request(installed=True)) == "g2d2 sweep small.yaml"
-        retried = command("small.yaml", Request(retry_failed=True))
-        assert retried == "python -m pipelines.cli sweep small.yaml --retry-failed"
+    def test_what_the_head_runs(self):
+        assert command("small.yaml", installed=True, retry_failed=False) == ["g2d2", "sweep", "small.yaml"]
+        retried = command("small.yaml", installed=False, retry_failed=True)
+        assert " ".join(retried) == "python -m pipelines.cli sweep small.yaml --retry-failed"
 
     def test_equal_content_gives_equal_bytes(self, tmp_path):
         source = tmp_path / "data"
         source.mkdir()
         (source / "a").write_text("1")
-        write_package(tmp_path / "1.zip", sweep(), contents(sweep(), {"data": source}, installed=True))
+        write_package(tmp_path / "1.zip", {"s.yaml": "x"}, contents({"data": source}))
         os.utime(source / "a", (1, 1))
-        write_package(tmp_path / "2.zip", sweep(), contents(sweep(), {"data": source}, installed=True))
+        write_package(tmp_path / "2.zip", {"s.yaml": "x"}, contents({"data": source}))
         assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
+        assert zipfile.ZipFile(tmp_path / "1.zip").namelist() == ["s.yaml", "data/a"]
 
     def test_what_is_included_lies_where_it_lay(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         for name in ("in/side/a.txt", "in/side/.env", "in/side/.git/config"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text("x")
-        included = place_included([tmp_path / "in" / "side"])
-        assert set(contents(sweep(), included, installed=True)) == {"in/side/a.txt"}
+        assert set(contents(place_included([tmp_path / "in" / "side"]))) == {"in/side/a.txt"}
 
     @pytest.mark.parametrize(("name", "said"), [("nothing", "does not exist"), ("pipelines", "take the place of")])
     def test_what_cannot_be_included(self, name, said, tmp_path, monkeypatch):
@@ -151,14 +138,10 @@ class TestPackage:
         with pytest.raises(InputError, match=said):
             place_included([tmp_path / name])
 
-    def test_a_solver_of_ones_own_travels(self, tmp_path, monkeypatch):
-        (tmp_path / "my_solver_1.py").write_text("def solve(): ...\n")
-        monkeypatch.syspath_prepend(tmp_path)
-        spec = sweep(solver={"method": "my_solver_1:solve"})
-        assert contents(spec, {}, installed=True) == {"my_solver_1.py": tmp_path / "my_solver_1.py"}
-        assert own_package("numpy:dot") is None
-        with pytest.raises(InputError, match="'no_such_module_1' cannot be found"):
-            own_package("no_such_module_1:solve")
+    def test_what_is_included_cannot_replace_the_specification(self, tmp_path):
+        (tmp_path / "s.yaml").write_text("x")
+        with pytest.raises(InputError, match=r"would take the place of 's\.yaml'"):
+            write_package(tmp_path / "p.zip", {"s.yaml": "y"}, contents({"s.yaml": tmp_path / "s.yaml"}))
 
     def test_too_large_a_package_is_refused_by_the_names_of_its_largest_files(self, tmp_path, monkeypatch):
         monkeypatch.setattr(packaging, "LIMIT", 2**20)
@@ -169,106 +152,67 @@ class TestPackage:
         with pytest.raises(
             InputError, match=r"it has 2 MiB and Ray takes less than 1; the largest are data/large\.bin"
         ):
-            write_package(tmp_path / "p.zip", sweep(), contents(sweep(), {"data": source}, installed=True))
+            write_package(tmp_path / "p.zip", {}, contents({"data": source}))
 
 
-class TestPaths:
-    def test_relative_paths_are_meant_from_here(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "priors" / "mine").mkdir(parents=True)
-        uri = {"uri": "sqlite:///runs.db"}
-        placed = place_paths(sweep("m", "priors/mine", "s3://bucket/o/", tracking=uri), {})
-        assert (placed.manifest, placed.output) == (str(tmp_path / "m"), "s3://bucket/o")
-        assert placed.prior == str(tmp_path / "priors" / "mine")
-        assert placed.tracking.uri == f"sqlite:///{tmp_path}/runs.db"
-        assert list(local_paths(placed)) == ["manifest", "prior", "tracking.uri"]
+class Machines:
+    """A dashboard of a cluster of these machines."""
 
-    def test_inputs_that_travel_are_named_as_in_the_package(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "data" / "m").mkdir(parents=True)
-        placed = place_paths(sweep("data/m", "cifar10", "s3://bucket/o"), place_included([tmp_path / "data"]))
-        assert placed.manifest == "data/m"
-        assert local_paths(placed) == {}
+    url = "http://head"
 
-    def test_inputs_that_travel_are_found_from_beside_them(self, tmp_path, monkeypatch):
-        (tmp_path / "data" / "m").mkdir(parents=True)
-        (tmp_path / "data" / "prior").mkdir()
-        (tmp_path / "work").mkdir()
-        monkeypatch.chdir(tmp_path / "work")
-        included = place_included([Path("../data/m"), Path("../data/prior")])
-        placed = place_paths(sweep("../data/m", "../data/prior", "s3://bucket/o"), included)
-        assert (placed.manifest, placed.prior) == ("m", "prior")
-        outside = place_paths(sweep("../data/m/../n", "cifar10", "s3://bucket/o"), included)
-        assert list(local_paths(outside)) == ["manifest"]
+    def __init__(self, *names):
+        self.names, self.asked = set(names), 0
 
-    def test_a_cluster_of_other_machines_cannot_see_them(self):
-        placed = place_paths(sweep("s3://bucket/m", "cifar10", "/here/o"), {})
-        check_reach(placed, {"me"}, "me", "http://head")
-        for hosts in ({"me", "other"}, {"other"}, set()):
-            with pytest.raises(InputError, match="output: /here/o is a path of this machine") as caught:
-                check_reach(placed, hosts, "me", "http://head")
-            assert "--include" not in str(caught.value)
-        check_reach(place_paths(sweep("s3://b-1/m", "a/hub-id", "s3://b-1/o"), {}), {"other"}, "me", "http://head")
+    def hosts(self):
+        self.asked += 1
+        return self.names
 
 
-class TestNames:
-    def test_the_plan_and_the_output_decide(self, manifest, tiny_prior):
-        def named(**changes):
-            spec = sweep(manifest, tiny_prior, **changes)
-            return job_name(spec, plan_digest(spec, elsewhere=False))
+class TestReach:
+    mine = LocalPath("output", "/here/o", "give an s3:// URL")
 
-        assert named() == named()
-        assert named().startswith("g2d2-small-")
-        assert named(resources={"shard": 9}) == named(metrics=["psnr"]) == named()
-        assert len({named(), named(seeds=[1]), named(output="p"), named(select={"limit": 1})}) == 4
+    def test_a_cluster_of_other_machines_cannot_see_a_path_of_this_one(self):
+        here = socket.gethostname()
+        check_reach([self.mine], Machines(here))
+        for names in ({here, "other"}, {"other"}, set()):
+            with pytest.raises(InputError, match=r"output: /here/o is a path of this machine.*; give an s3:// URL, or"):
+                check_reach([self.mine], Machines(*names))
 
-    def test_without_manifest_or_prior_here_the_specification_decides(self, manifest, tiny_prior):
-        hidden = sweep("/not/mounted/here", tiny_prior)
-        assert plan_digest(hidden, elsewhere=True) is None
-        assert plan_digest(sweep(manifest, "nobody/no-such-prior"), elsewhere=False) is None
-        assert job_name(hidden, None) != job_name(sweep("/not/mounted/here", tiny_prior, seeds=[1]), None)
-        with pytest.raises(InputError, match="manifest /not/mounted/here"):
-            plan_digest(hidden, elsewhere=False)
-
-    def test_a_mistake_in_the_grid_is_found_here(self, manifest, tiny_prior):
-        with pytest.raises(InputError, match="is not in the manifest"):
-            plan_digest(sweep(manifest, tiny_prior, select={"tasks": ["x"]}), elsewhere=False)
-
-    def test_other_metrics_of_the_same_plan_are_another_specification(self):
-        one, other = job_metadata(sweep()), job_metadata(sweep(metrics=["psnr"]))
-        assert one[OUTPUT] == other[OUTPUT]
-        assert one[SPECIFICATION] != other[SPECIFICATION]
+    def test_where_no_path_is_needed_nobody_is_asked(self):
+        board = Machines("other")
+        check_reach([], board)
+        assert board.asked == 0
 
 
 class TestLookingUp:
     mine: dict[str, str] = {OUTPUT: "o", SPECIFICATION: "s"}  # noqa: RUF012
 
-    def found(self, *jobs):
+    def known(self, *jobs):
         return look_up("g2d2-a-1", self.mine, jobs)
 
     def test_nothing_yet(self):
-        assert self.found(job("g2d2-a-12", "SUCCEEDED"), job("g2d2-b-1", **{OUTPUT: "p"})).next_id == "g2d2-a-1"
+        assert self.known(job("g2d2-a-12", "SUCCEEDED"), job("g2d2-b-1", **{OUTPUT: "p"})).next_id == "g2d2-a-1"
 
     def test_running_is_attached_to(self):
         ended = job("g2d2-a-1", "FAILED", 1, **self.mine)
         running = job("g2d2-a-1-2", "PENDING", **self.mine)
-        assert self.found(running, ended).running == running
+        assert self.known(running, ended).running == running
 
     def test_success_is_not_repeated_unless_the_specification_changed(self):
         done = job(state="SUCCEEDED", code=0, **self.mine)
-        assert self.found(done).done == done
-        changed = self.found(job(state="SUCCEEDED", code=0, **(self.mine | {SPECIFICATION: "t"})))
+        assert self.known(done).done == done
+        changed = self.known(job(state="SUCCEEDED", code=0, **(self.mine | {SPECIFICATION: "t"})))
         assert (changed.done, changed.next_id) == (None, "g2d2-a-1-2")
 
     @pytest.mark.parametrize("state", ["FAILED", "STOPPED"])
     def test_after_failure_comes_the_next_attempt(self, state):
         tenth = [job(f"g2d2-a-1-{n}", state, **self.mine) for n in (2, 9, 10)]
-        assert self.found(job(state=state, **self.mine), *tenth).next_id == "g2d2-a-1-11"
+        assert self.known(job(state=state, **self.mine), *tenth).next_id == "g2d2-a-1-11"
 
     def test_other_work_into_the_same_output_is_refused(self):
         with pytest.raises(InputError, match="job g2d2-b-1 is writing other work to o"):
-            self.found(job("g2d2-b-1", **self.mine))
-        assert self.found(job("g2d2-b-1", "STOPPED", **self.mine)).next_id == "g2d2-a-1"
+            self.known(job("g2d2-b-1", **self.mine))
+        assert self.known(job("g2d2-b-1", "STOPPED", **self.mine)).next_id == "g2d2-a-1"
 
     def test_the_job_of_an_output_is_the_one_that_runs_else_the_last(self):
         first, second = job("a", started=1, **self.mine), job("b", "FAILED", started=2, **self.mine)
@@ -401,6 +345,37 @@ def test_an_address_where_nobody_listens(tmp_path, monkeypatch, capsys):
     assert main(["submit", str(path), "--address", "http://127.0.0.1:9"]) == 2
     assert "http://127.0.0.1:9 does not answer as a Ray dashboard" in capsys.readouterr().err
     assert main(["status", str(path), "--address", "http://127.0.0.1:9"]) == 2
+
+
+@pytest.fixture
+def dashboard(monkeypatch):
+    """The address of a cluster of this machine alone, without jobs."""
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    class Idle(Answer):
+        status = 200
+
+        def do_GET(self):
+            here = {"ray_version": "2.60.0", "data": {"hostNameList": [socket.gethostname()]}}
+            self.body = json.dumps([] if self.path.startswith("/api/jobs") else here).encode()
+            super().do_GET()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Idle) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("installed", [[], ["--installed"]])
+def test_a_module_that_cannot_be_found_is_refused_in_a_sentence(installed, dashboard, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    values = specification(build_manifest(tmp_path, pictures=1), "no_such_module_1:Mine", tmp_path / "o")
+    spec = write_spec(tmp_path / "spec.yaml", values)
+    capsys.readouterr()
+    assert main(["submit", str(spec), "--address", dashboard, *installed]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("g2d2 submit: prior: the module 'no_such_module_1' cannot be found on Python's path")
 
 
 def test_a_dashboard_that_has_just_started_is_asked_again_for_its_machines(monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 
 from cluster.jobs import Dashboard
 from pipelines.cli import main
-from pipelines.layout import SweepFolder
+from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import build_manifest, specification, write_spec
 
 pytestmark = pytest.mark.slow
@@ -27,17 +27,25 @@ import os, time
 from pathlib import Path
 
 import pipelines
-from g2d2.solver import solve
+from g2d2.methods.g2d2 import G2D2
+from submit_gate import GATE
 
 
-def wait_and_solve(*args, **options):
-    if "runtime_resources" not in pipelines.__file__:
-        raise RuntimeError(f"this is not the code that was sent: {pipelines.__file__}")
-    print("a worker waits", flush=True)
-    while not Path(os.environ["G2D2_TEST_GATE"]).exists():
-        time.sleep(0.1)
-    return solve(*args, **options)
+class Waits(G2D2):
+    def restore(self, prior, batch, record):
+        if "runtime_resources" not in pipelines.__file__:
+            raise RuntimeError(f"this is not the code that was sent: {pipelines.__file__}")
+        print("a worker waits", flush=True)
+        while not Path(os.environ[GATE]).exists():
+            time.sleep(0.1)
+        return super().restore(prior, batch, record)
 '''
+
+
+def write_solver(folder):
+    """A solver of one's own, in two modules beside the specification."""
+    (folder / "submit_waiting.py").write_text(WAITING)
+    (folder / "submit_gate.py").write_text('GATE = "G2D2_TEST_GATE"\n')
 
 
 @pytest.fixture(scope="module")
@@ -134,11 +142,12 @@ def wait_for(condition, what):
 
 
 def test_a_sweep_runs_once_and_its_end_is_reported(head, manifest, tiny_prior, tmp_path, monkeypatch, capsys):
-    (tmp_path / "submit_waiting.py").write_text(WAITING)
-    monkeypatch.syspath_prepend(tmp_path)
+    write_solver(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("G2D2_TEST_GATE", str(tmp_path))
     values = specification(manifest, tiny_prior, tmp_path / "o")
-    values["solver"] |= {"method": "submit_waiting:wait_and_solve"}
+    values["solver"] |= {"method": "submit_waiting:Waits"}
     spec = write_spec(tmp_path / "spec.yaml", values)
     assert submit(head, spec, "--env", "G2D2_TEST_GATE") == 0
     out = capsys.readouterr().out
@@ -160,25 +169,26 @@ def test_failed_rows_are_exit_code_1(head, tiny_prior, tmp_path, capsys):
     from PIL import Image
 
     (tmp_path / "p").mkdir()
-    Image.new("RGB", (8, 8), (90, 30, 60)).save(tmp_path / "p" / "0.png")
-    (tmp_path / "list.csv").write_text("image_path,caption\np/0.png," + "x" * 300 + "\n")
+    for number in range(2):
+        Image.new("RGB", (8, 8), (90, 30 * number, 60)).save(tmp_path / "p" / f"{number}.png")
+    (tmp_path / "list.csv").write_text(f"image_path,caption\np/0.png,{'x' * 300}\np/1.png,a b\n")
     measured = ["--operator", "identity", "--sigma", "0.1"]
     assert main(["manifest", "build", str(tmp_path / "list.csv"), str(tmp_path / "m"), *measured]) == 0
     spec = write_spec(tmp_path / "spec.yaml", specification(tmp_path / "m", tiny_prior, tmp_path / "o"))
     assert submit(head, spec) == 1
     told = capsys.readouterr()
-    assert "4 of 4 work items committed, 0 twice, 4 failed" in told.out
+    assert "8 of 8 work items committed, 0 twice, 4 failed" in told.out
     assert "ended with exit code 1" in told.err
 
 
 def test_twice_is_once_and_a_stopped_job_goes_on(head, manifest, tiny_prior, tmp_path, monkeypatch, capsys):
-    (tmp_path / "submit_waiting.py").write_text(WAITING)
+    write_solver(tmp_path)
     gate = tmp_path / "gate"
     for name, value in {"G2D2_TEST_GATE": str(gate), "PYTHONPATH": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(tmp_path)
     values = specification(manifest, tiny_prior, tmp_path / "o", name="stopped")
-    values["solver"] |= {"method": "submit_waiting:wait_and_solve"}
+    values["solver"] |= {"method": "submit_waiting:Waits"}
     spec = write_spec(tmp_path / "spec.yaml", values)
     passing = ["--env", "G2D2_TEST_GATE"]
 
@@ -211,6 +221,29 @@ def test_twice_is_once_and_a_stopped_job_goes_on(head, manifest, tiny_prior, tmp
     assert [job.state for job in jobs(head, tmp_path / "o")] == ["STOPPED", "SUCCEEDED"]
     assert "8 of 8 work items committed, 0 twice, 0 failed" in capsys.readouterr().out
     assert scored(tmp_path / "o") == 2
+
+
+TASK = """
+from pipelines.solve.devices import connect
+connect()
+import ray
+
+@ray.remote
+def thing():
+    from operators.extensions import Extensions
+    return Extensions("thing", "g2d2.nothing", {}, lambda thing: None).find("of_my_own_2:NAME")
+
+print(ray.get(thing.remote()))
+"""
+
+
+def test_workers_of_a_cluster_that_runs_find_modules_of_ones_own(head, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "of_my_own_2.py").write_text("NAME = 'mine'\n")
+    environment = os.environ | head.env | {"PYTHONPATH": str(ROOT), "G2D2_MODULES": "mine"}
+    words = [sys.executable, "-P", "-c", TASK]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert done.stdout.split() == ["mine"], done.stderr
 
 
 def test_plain_ray_job_submit_does_the_same_work(head, manifest, tiny_prior, tmp_path):

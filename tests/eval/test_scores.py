@@ -26,11 +26,11 @@ def change(table, column, row, value):
     return table.set_column(table.column_names.index(column), table.schema.field(column), pa.array(values))
 
 
-def test_cells_are_ordered_and_labelled_by_what_varies(grid):
+def test_cells_are_ordered_and_labelled_by_arm_and_what_varies_in_it(grid):
     table = ScoreTable(grid)
     assert table.cells() == ["c2", "c0", "c1"]
-    assert table.cell_label("c1") == "star, eta_kl=0.0003, fast=false"
-    assert table.cell_label("c2") == "markov, eta_kl=0.0003, fast=true"
+    assert table.cell_label("c1") == "sr4-32, star, eta_kl=0.0003"  # fast follows from the arm
+    assert table.cell_label("c2") == "sr4-32, markov, eta_kl=0.0003"
     assert table.cell_parameters("c1") == GRID["c1"]
 
 
@@ -49,7 +49,7 @@ def test_labels_never_coincide(scores):
 def test_a_parameter_that_changes_inside_a_cell_belongs_to_the_measurement(grid):
     table = ScoreTable(change(grid, "task", 0, "deblur-32"))
     assert "task" not in table.cell_parameters("c1")
-    assert table.cell_label("c1") == "star, eta_kl=0.0003, fast=false"
+    assert table.cell_label("c1") == "star"  # in no task, it is the only one of its arm
 
 
 def test_a_parameter_that_does_not_apply_may_be_empty_or_nan(scores):
@@ -107,7 +107,7 @@ def test_other_column_types_are_converted(grid):
     position = table.column_names.index("psnr")
     table = table.set_column(position, "psnr", table["psnr"].cast(pa.float32()))
     found = ScoreTable(table)
-    assert found.cell_label("c2") == "markov, eta_kl=0.0003, fast=true"
+    assert found.cell_label("c2") == "sr4-32, markov, eta_kl=0.0003"
     assert found.values("c2", "psnr").values.dtype == np.float64
 
 

@@ -23,7 +23,8 @@ TEXTS = [text for text in ODD_STRINGS if text != "\ud800"]  # Arrow has no strin
 ODD = {
     "y": [[], [0.0], [float("nan")] * 192, [float("inf")] * 192, [3e38] * 192, [0.0] * 10_000],
     "y_shape": SHAPES,
-    "image_shape": SHAPES,
+    "x_shape": SHAPES,
+    "signal": [*TEXTS, "image", "os:system", "nowhere.at:all", "operators.signals.base:Signal"],
     "operator": [*TEXTS, "identity", "super_resolution", "inpainting", "os:system", "nowhere.at:all"],
     "operator_params": [*TEXTS, "[]", "null", "NaN", "1", '{"kernel_size": {"a": 1}, "std": [[1]]}', "[" * 5000,
                         '{"kernel_size": 1000000001, "std": 1}', '{"kernel_size": 5, "std": 1e400}', '{"a": 1}',
@@ -100,7 +101,9 @@ def test_a_sweep_over_an_odd_row_costs_no_other(examples, manifest, tiny_prior, 
             return
         (table,) = Path("out", "results").glob("*.parquet")
         rows = pq.read_table(table).to_pylist()
-        assert len(rows) == len({row["item"] for row in rows}) == 3
+        changes, sealed = case
+        taking_part = 3 if sealed or "task" not in changes else 2  # manifest.json names the tasks that there are
+        assert len(rows) == len({row["item"] for row in rows}) == taking_part
         assert sum(row["error"] is not None for row in rows) <= done.code
 
     each_case(examples, odd_rows(), check)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from g2d2.settings import G2D2Settings
+from g2d2.methods.g2d2_settings import G2D2Settings
 from tests.fuzz.cases import amounts, each_case
 from tests.fuzz.mutations import ODD_NUMBERS, ODD_STRINGS
 from tests.fuzz.odd_pictures import OPERATOR, picture

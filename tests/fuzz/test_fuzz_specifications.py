@@ -31,7 +31,7 @@ def whole(manifest, prior, output):
             "exclude": [{"process": "star", "eta_kl": [0.001]}],
         },
         seeds=[0, 1], select={"tasks": None, "skip": 0, "limit": 2},
-        keep={"floats": False, "traces": True, "prior_samples_at": [1]},
+        keep={"floats": False, "traces": True, "snapshots_at": [1]},
         tracking={"enabled": False, "uri": None, "experiment": "e", "panels": 1},
         resources={"devices": 1, "batch": "auto", "shard": 5, "batch_timeout": "auto", "dtype": "float32"},
     )  # fmt: skip

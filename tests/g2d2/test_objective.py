@@ -3,14 +3,12 @@
 import pytest
 import torch
 
+from g2d2.methods.g2d2 import G2D2, VariationalStep
+from g2d2.methods.recording import Recorder
 from g2d2.objective import kl_divergence, kl_with_gradient, misfit, schedule_weight
 from g2d2.priors import random_prior
 from g2d2.randomness import RowRandom
 from g2d2.relaxation import relax
-from g2d2.rows import gather_rows
-from g2d2.settings import solver_settings
-from g2d2.solver import VariationalStep
-from g2d2.trace import Recorder
 from operators import build_operator
 
 
@@ -23,9 +21,9 @@ def logits(seed, *shape):
 def test_gradient_of_the_whole_objective_is_the_finite_difference(squared, relaxation):
     """The step the solver takes, recovered from its own update, against central differences of its own loss."""
     prior = random_prior(dtype=torch.float64)
-    operator = build_operator("super_resolution", {"factor": 2}, image_shape=prior.image_shape)
+    operator = build_operator("super_resolution", {"factor": 2}, x_shape=prior.x_shape)
     shape = (1, prior.schedule.num_codes, prior.num_tokens)
-    y = torch.randn(1, *operator.measurement_shape, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    y = torch.randn(1, *operator.y_shape, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     log_prior, start = logits(1, *shape), logits(2, *shape)
     eta = 0.01
     noise = RowRandom([3], "cpu", torch.float64).gumbel("relaxation", shape[1:])
@@ -33,18 +31,19 @@ def test_gradient_of_the_whole_objective_is_the_finite_difference(squared, relax
     def loss(log_alpha):
         drawn = noise.clone() if relaxation == "gumbel" else None
         relaxed = relax(log_alpha, drawn, torch.tensor(0.8, dtype=torch.float64), prior.codebook, relaxation)
-        value = misfit(operator(prior.decode(relaxed.embeddings)), y, squared)
+        value = misfit(operator, prior.decode(relaxed.embeddings), y, squared)
         return (eta * kl_divergence(log_alpha.log_softmax(1), log_prior) + value).item()
 
-    settings = solver_settings(
+    method = G2D2()
+    settings = method.settings(
         eta_kl=eta, lambda_kl=0.0, lambda_lr=0.0, temperature=0.8, learning_rate=1.0, guidance=1.0,
         steps=1, iterations=1, relaxation=relaxation, likelihood="squared" if squared else "norm",
     )  # fmt: skip
-    rows = gather_rows(prior, operator, y, settings, "a", [3])
+    batch = method.batch(prior, operator, y, settings, prompts="a", seeds=[3])
     recorder = Recorder(prior.device)
-    step = VariationalStep(prior, rows, RowRandom([3], "cpu", torch.float64))
+    step = VariationalStep(prior, batch, prior.condition(["a"], [1.0]))
     moved = step.minimise(start.clone(), log_prior, 0, recorder)
-    assert recorder.losses[0][0].item() == pytest.approx(loss(start), rel=1e-12)
+    assert recorder.finish(y).curves["total"].item() == pytest.approx(loss(start), rel=1e-12)
     # RAdam starts with the plain gradient; logits come back normalised, so it is known up to a constant per token.
     descent = (start - moved) - (start - moved).mean(dim=1, keepdim=True)
     generator = torch.Generator().manual_seed(7)
@@ -78,11 +77,15 @@ def test_kl_gradient_is_autograds_and_raw_logits_gain_alpha():
 
 
 def test_one_norm_per_image_keeps_rows_apart():
-    measured, y = torch.randn(3, 3, 4, 4).requires_grad_(), torch.randn(3, 3, 4, 4)
-    (together,) = torch.autograd.grad(misfit(measured, y).sum(), measured)
+    operator = build_operator("identity", x_shape=(3, 4, 4))
+    x, y = torch.randn(3, 3, 4, 4).requires_grad_(), torch.randn(3, 3, 4, 4)
+    value = misfit(operator, x, y)
+    torch.testing.assert_close(value.detach(), (x - y).detach().flatten(1).norm(dim=1))
+    torch.testing.assert_close(misfit(operator, x, y, squared=True), value.square())
+    (together,) = torch.autograd.grad(value.sum(), x)
     for i in range(3):
-        row = measured[i : i + 1].detach().requires_grad_()
-        (alone,) = torch.autograd.grad(misfit(row, y[i : i + 1]).sum(), row)
+        row = x[i : i + 1].detach().requires_grad_()
+        (alone,) = torch.autograd.grad(misfit(operator, row, y[i : i + 1]).sum(), row)
         torch.testing.assert_close(together[i : i + 1], alone)
 
 
@@ -92,3 +95,14 @@ def test_schedule_weights_of_paper_and_reference():
     assert schedule_weight(decades, 99, 100)[0].item() == pytest.approx(0.1047, abs=1e-4)
     assert schedule_weight(decades, 99, 100, endpoints=True)[0].item() == pytest.approx(0.1)
     assert schedule_weight(decades, 0, 100, endpoints=True)[0].item() == pytest.approx(10.0)
+
+
+def test_tokens_that_do_not_count_add_nothing_to_the_divergence():
+    p, q = logits(0, 2, 5, 4), logits(1, 2, 5, 4)
+    active = torch.tensor([[True, True, False, True], [False, False, True, True]])
+    value, gradient = kl_with_gradient(p, q, active=active)
+    whole, whole_gradient = kl_with_gradient(p, q)
+    per_token = (p.exp() * (p - q)).sum(1)
+    torch.testing.assert_close(value, (per_token * active).sum(1))
+    torch.testing.assert_close(gradient, whole_gradient * active.unsqueeze(1))
+    assert not torch.allclose(value, whole)

@@ -52,6 +52,19 @@ def test_uniform_and_gumbel_have_their_distributions(seed):
     uniform = random.uniform("u", (200_000,)).double()
     assert stats.kstest(uniform[0].numpy(), "uniform").pvalue > 1e-3
     assert stats.kstest(random.gumbel("g", (200_000,))[0].double().numpy(), "gumbel_r").pvalue > 1e-3
+    normal = random.normal("n", (200_001,))[0].double()  # an odd number: one of the last pair is left over
+    assert stats.kstest(normal.numpy(), "norm").pvalue > 1e-3
+    cosines, sines = normal[:100_000], normal[100_001:]
+    assert abs((cosines * sines).mean()) < 4.5 / math.sqrt(100_000)
+    assert abs((cosines.square() * sines.square()).mean() - 1) < 4.5 * math.sqrt(8 / 100_000)
+
+
+def test_normal_rows_are_their_own_and_finite():
+    batch = RowRandom([5, 6, 7], "cpu").normal("step", (3, 5), step=2, iteration=3)
+    assert torch.equal(RowRandom([6], "cpu").normal("step", (3, 5), step=2, iteration=3)[0], batch[1])
+    many = RowRandom(range(64), "cpu").normal("n", (65536,))
+    assert many.isfinite().all()
+    assert 5 < many.abs().max() < 6.8
 
 
 def test_neighbouring_numbers_rows_and_seeds_are_uncorrelated():

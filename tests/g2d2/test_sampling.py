@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from g2d2.methods.g2d2_settings import G2D2Settings
 from g2d2.randomness import RowRandom
 from g2d2.sampling import LOG_FLOOR, TokenSampler, truncate_top_p
 from g2d2.schedule import vq_diffusion_schedule
-from g2d2.settings import G2D2Settings
 
 K, D = 4, 4000
 SCHEDULE = vq_diffusion_schedule({"num_vec_classes": K + 1, "num_train_timesteps": 10})
@@ -65,3 +65,32 @@ def test_truncated_star_never_draws_what_was_cut():
     log_alpha = torch.tensor([0.01, 0.02, 0.07, 0.9]).log().view(1, K, 1).expand(1, K, D)
     z = sampler([False], remasking="exact-count", top_p=0.95).draw(log_alpha, torch.full((1, D), K), 1, 2, step=0)
     assert set(z.unique().tolist()) <= {2, 3, K}
+
+
+ACTIVE = torch.arange(D).expand(2, D) < torch.tensor([[D], [D // 4]])
+"""The second row is a quarter as long as the first."""
+
+
+@pytest.mark.parametrize("remasking", ["independent", "exact-count", "posterior-confidence"])
+def test_tokens_that_do_not_count_stay_as_they_are(remasking):
+    z_t = torch.full((2, D), K)
+    for markov in ([False, False], [True, True], [False, True]):
+        z = sampler(markov, remasking=remasking).draw(alpha(2), z_t, 3, 4, step=0, active=ACTIVE)
+        assert torch.equal(z[~ACTIVE], z_t[~ACTIVE])
+        assert (z[ACTIVE] != K).any()
+
+
+@pytest.mark.parametrize("remasking", ["exact-count", "posterior-confidence"])
+def test_every_row_masks_its_own_share_of_what_counts(remasking):
+    z = sampler([False, False], remasking=remasking).draw(alpha(2), torch.zeros_like(ACTIVE).long(), 6, 7, 0, ACTIVE)
+    cumulative = SCHEDULE.between(0, 6)
+    share = cumulative.gamma - cumulative.beta
+    assert (z == K).sum(1).tolist() == pytest.approx([D * share, D // 4 * share], abs=1)
+    assert not (z == K)[~ACTIVE].any()
+
+
+@pytest.mark.parametrize("remasking", ["independent", "exact-count", "posterior-confidence"])
+def test_where_all_tokens_count_the_draw_is_the_plain_one(remasking):
+    draw, z_t = sampler([False, True], remasking=remasking).draw, torch.full((2, D), K)
+    log_alpha = alpha(2)
+    assert torch.equal(draw(log_alpha, z_t, 5, 6, 1), draw(log_alpha, z_t, 5, 6, 1, torch.ones(2, D, dtype=torch.bool)))

@@ -18,7 +18,7 @@ def images() -> torch.Tensor:
 
 @pytest.mark.parametrize("name", ["identity", "super_resolution", "random_inpainting"])
 def test_a_row_does_not_depend_on_its_neighbours(name: str, images: torch.Tensor) -> None:
-    op = build_operator(name, image_shape=SHAPE).to(torch.float32)
+    op = build_operator(name, x_shape=SHAPE).to(torch.float32)
     seeds, sigma = [7, 8, 9, 7], [0.05, 0.1, 0.0, 0.05]
     y = measure(op, images, sigma=sigma, seeds=seeds)
     order = [2, 0, 3, 1]
@@ -30,7 +30,7 @@ def test_a_row_does_not_depend_on_its_neighbours(name: str, images: torch.Tensor
 
 
 def test_seed_decides_the_noise_and_global_state_does_not(images: torch.Tensor) -> None:
-    op = build_operator("identity", image_shape=SHAPE)
+    op = build_operator("identity", x_shape=SHAPE)
     state = torch.get_rng_state()
     y = measure(op, images, sigma=0.05, seeds=[0, 1, 2, 0])
     assert torch.equal(torch.get_rng_state(), state)
@@ -42,7 +42,7 @@ def test_seed_decides_the_noise_and_global_state_does_not(images: torch.Tensor) 
 
 
 def test_noise_has_the_stated_size_and_dtype_does_not_change_it(images: torch.Tensor) -> None:
-    op = build_operator("identity", image_shape=(3, 64, 64))
+    op = build_operator("identity", x_shape=(3, 64, 64))
     zeros = torch.zeros(2, 3, 64, 64)
     noise = measure(op, zeros, sigma=[0.05, 0.5], seeds=[1, 2])
     assert noise[0].std() == pytest.approx(0.05, rel=0.03)
@@ -54,7 +54,7 @@ def test_noise_has_the_stated_size_and_dtype_does_not_change_it(images: torch.Te
 
 
 def test_missing_pixels_carry_no_noise() -> None:
-    rows = [build_operator("random_inpainting", {"keep": keep}, image_shape=SHAPE) for keep in (0.2, 0.7)]
+    rows = [build_operator("random_inpainting", {"keep": keep}, x_shape=SHAPE) for keep in (0.2, 0.7)]
     op = stack_operators(rows)
     y = measure(op, torch.zeros(2, *SHAPE), sigma=1.0, seeds=[0, 1])
     assert [int((row != 0).sum()) for row in y] == list(op.measurement_counts)
@@ -62,13 +62,13 @@ def test_missing_pixels_carry_no_noise() -> None:
 
 
 def test_measure_makes_data_not_a_graph(images: torch.Tensor) -> None:
-    op = build_operator("identity", image_shape=SHAPE)
+    op = build_operator("identity", x_shape=SHAPE)
     assert not measure(op, images.requires_grad_(), sigma=0.1, seeds=range(4)).requires_grad
 
 
 def test_noise_is_pinned() -> None:
     """A stored manifest must be reproducible by later versions: this number may never change."""
-    op = build_operator("identity", image_shape=(1, 1, 2))
+    op = build_operator("identity", x_shape=(1, 1, 2))
     y = measure(op, torch.zeros(1, 1, 1, 2), sigma=1.0, seeds=[0])
     torch.testing.assert_close(y.flatten(), torch.tensor([-1.9242878, -0.4066456]), rtol=0, atol=1e-5)
 
@@ -81,8 +81,8 @@ def test_tasks_build(name: str, measured: int) -> None:
     task = TASKS[name]
     op = task.build()
     assert (task.name, task.sigma) == (name, 0.05)
-    assert op.image_shape == (3, task.image_size, task.image_size)
-    assert op.measurement_shape == (3, measured, measured)
+    assert op.x_shape == (3, task.image_size, task.image_size)
+    assert op.y_shape == (3, measured, measured)
 
 
 def test_presets_of_the_paper() -> None:

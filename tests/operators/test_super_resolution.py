@@ -44,14 +44,14 @@ def test_agrees_with_an_independent_matrix(size: int, factor: int) -> None:
 
 
 def test_dense_operator_is_the_kronecker_product() -> None:
-    op = build_operator("super_resolution", {"factor": 4}, image_shape=(1, 16, 24))
+    op = build_operator("super_resolution", {"factor": 4}, x_shape=(1, 16, 24))
     expected = np.kron(padded_then_weighted(16, 4), padded_then_weighted(24, 4))
     np.testing.assert_allclose(op.dense().numpy(), expected, rtol=0, atol=1e-14)
 
 
 def test_agrees_with_pillow_where_padding_plays_no_part() -> None:
     image = np.random.default_rng(0).uniform(size=(64, 96)).astype(np.float32)
-    op = build_operator("super_resolution", {"factor": 4}, image_shape=(1, 64, 96))
+    op = build_operator("super_resolution", {"factor": 4}, x_shape=(1, 64, 96))
     mine = op(torch.from_numpy(image)[None, None])[0, 0].numpy()
     pillow = np.asarray(Image.fromarray(image).resize((24, 16), Image.Resampling.BICUBIC))
     np.testing.assert_allclose(mine[2:-2, 2:-2], pillow[2:-2, 2:-2], rtol=0, atol=1e-5)

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from g2d2.priors.random_weights import TINY, random_components
-from pipelines.layout import SweepFolder
-from pipelines.reporting import PAGE
-from pipelines.tracking.panels import Panels
-from pipelines.tracking.record import Record
+from g2d2.priors.vq_diffusion.random_weights import TINY, random_components
+from pipelines.report import PAGE
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.track.panels import Panels
 from tests.pipelines.sweep_cases import run, specification, write_spec
 
 BLUR = ["--operator", "gaussian_blur", "--set", "kernel_size=5", "std=0.8", "--sigma", "0.05"]
@@ -42,15 +42,15 @@ def test_a_grey_prior_is_swept_scored_and_reported(local_ray, grey_prior, tmp_pa
     values |= {"metrics": ["psnr", "ssim", "lpips_vgg", "residual"], "distribution": ["fd_vgg16"]}
     assert run("sweep", write_spec(tmp_path / "s.yaml", values)) == 0
     folder = SweepFolder(values["output"])
-    record = Record.read(folder.url)
-    table = record.scores.table
+    sweep = StoredSweep.read(folder)
+    table = sweep.scores.table
     assert all(np.isfinite(table[name].to_numpy()).all() for name in values["metrics"])
-    (distances,) = record.distances.values()
+    (distances,) = sweep.distances.values()
     assert distances["fd_vgg16"].whole
     assert run("report", folder.url) == 0
     assert b"data:image/png" in folder.store.read_bytes(PAGE)
-    (cell,) = record.scored
-    assert Panels(record).draw(cell.id)["panel.png"].startswith(b"\x89PNG")
+    (cell,) = sweep.record.cells
+    assert Panels(sweep).draw(cell.id)["panel.png"].startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from operators.pictures import decode_image
 from pipelines import cli
-from pipelines.images import decode_image
 from pipelines.manifest import Manifest, decode_truth, read_row
 
 WIDTH, HEIGHT = 8, 6
@@ -88,7 +88,7 @@ def test_measure_manifest_and_eval_turn_a_phone_picture(tmp_path, capsys):
     row = read_row(Manifest.open(str(tmp_path / "manifest")).fetch([(0, 0)]), 0)
     assert np.allclose((decode_truth(row).numpy() + 1) * 127.5, colours().transpose(2, 0, 1), atol=0.01)
     assert run("manifest", "show", tmp_path / "manifest") == 0
-    assert "  8x6    8x6\n" in capsys.readouterr().out
+    assert "  8x6  8x6\n" in capsys.readouterr().out
     Image.fromarray(colours()).save(tmp_path / "upright.png")
     pair = [tmp_path / "upright.png", tmp_path / "pictures" / "phone.png"]
     assert run("eval", *pair, "--metrics", "psnr", "--json") == 0

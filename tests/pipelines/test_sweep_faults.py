@@ -12,8 +12,8 @@ import pytest
 
 from bench.stand_in import SECONDS
 from operators.validation import validate
-from pipelines.layout import SweepFolder
-from pipelines.spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
 from tests.pipelines.sweep_cases import specification, write_spec
 
@@ -36,7 +36,7 @@ def scores(table):
 
 def paced(values):
     return values | {
-        "solver": values["solver"] | {"method": "bench.stand_in:paced"},
+        "solver": values["solver"] | {"method": "bench.stand_in:Paced"},
         "resources": {"shard": 2, "devices": 1},
     }
 

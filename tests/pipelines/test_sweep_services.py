@@ -15,9 +15,8 @@ import yaml
 from PIL import Image
 
 from bench.stand_in import SECONDS
-from pipelines.committed import planned_items
-from pipelines.layout import SweepFolder
-from pipelines.plan import read_plan
+from pipelines.plan.planning import read_plan
+from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import run, specification, write_spec
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +52,7 @@ def on_s3(s3_server, s3_env, mlflow_server, small_manifest, tiny_prior, tmp_path
     pictures = Path(small_manifest).parent / "pictures"
     assert run("manifest", "build", pictures, f"{place}/manifest", "--operator", "identity", "--sigma", "0.1") == 0
     values = specification(f"{place}/manifest", tiny_prior, f"{place}/out", name=request.node.name)
-    values["solver"] |= {"method": "bench.stand_in:fixed_latency"}
+    values["solver"] |= {"method": "bench.stand_in:FixedLatency"}
     values["tracking"] = {"experiment": request.node.name, "panels": 2}
     return write_spec(tmp_path / "spec.yaml", values), SweepFolder(values["output"]), s3_env | mlflow_server.env
 
@@ -62,7 +61,7 @@ def assert_committed_once(folder):
     committed = Counter(
         item for shard in folder.solved_shards() for item in folder.read_solved(shard, ["item"])["item"].to_pylist()
     )
-    assert committed == Counter(planned_items(folder, read_plan(folder)).to_pylist())
+    assert committed == Counter(read_plan(folder).rows.ids.to_pylist())
     assert committed.total() == 24
 
 
@@ -96,7 +95,7 @@ class Logged:
     def assert_complete(self):
         """One parent, one child per cell, one point per metric, and files that can be fetched."""
         (parent,) = self.parents
-        names = {f"identity {process} eta_kl={eta}" for process in ("star", "markov") for eta in ("0.001", "0.1")}
+        names = {f"identity, {arm}, eta_kl={eta}" for arm in ("star", "markov") for eta in ("0.001", "0.1")}
         assert sorted(run.info.run_name for run in self.children) == sorted(names)
         assert {run.data.tags["mlflow.parentRunId"] for run in self.children} == {parent.info.run_id}
         assert {run.info.status for run in [parent, *self.children]} == {"FINISHED"}
@@ -105,7 +104,7 @@ class Logged:
         points = self.points()
         assert len(points) == len({point[:2] for point in points})
         assert yaml.safe_load(self.artifact(parent, "spec.yaml"))["name"] == parent.info.run_name
-        assert b"psnr" in self.artifact(parent, "star-vs-markov.csv")
+        assert b"psnr" in self.artifact(parent, "contrasts.csv")
         for child in self.children:
             assert Image.open(io.BytesIO(self.artifact(child, "panel.png"))).size == (3 * 128 + 2 * 8, 2 * 128 + 8)
 

@@ -25,15 +25,20 @@ function shown(value, digits = 4) {
   const decimals = digits - 1 - Math.floor(Math.log10(size));
   return value.toFixed(Math.min(Math.max(decimals, 0), digits));
 }
-const worded = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value));
+const worded = (value) => (value === null || value === undefined ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value));
 const withUnit = (metric) => (metric.unit ? `${metric.name} [${metric.unit}]` : metric.name);
 const betterIs = (metric) =>
   ({ higher: "higher is better", lower: "lower is better", none: "neither high nor low is better" })[metric.direction];
 
-const processes = data.axes.find((axis) => axis.name === "process")?.values ?? [];
-const tints = 5;
-const isProcess = (name) => name === "star" || name === "markov";
-const seriesClass = (name, index) => (isProcess(name) ? name : `series${index % tints}`);
+// An arm has its colour and shape everywhere, by its place among the arms; other lines have neutral colours.
+const arms = data.arms.length > 1 ? data.arms : [];
+const armColours = 6, tints = 5;
+const armPlace = (name) => arms.indexOf(name);
+const armClass = (name, other = "even") => (armPlace(name) < 0 ? other : `arm${armPlace(name) % armColours}`);
+const plainClass = (index) => `series${index % tints}`;
+const armLegend = (cells) => arms.filter((arm) => cells.some((cell) => cell.settings.arm === arm)).map((arm) => [arm, `${armClass(arm)} ${shapeOf(armPlace(arm))}`]);
+const shapes = ["circle", "square", "triangle", "diamond"];
+const shapeOf = (place) => shapes[Math.max(place, 0) % shapes.length];
 
 // A scale maps a value to pixels: linear, logarithmic, or even steps for words, from end to end or each in a band.
 function scale(values, low, high, { log = false, pad = 0.05, bands = false } = {}) {

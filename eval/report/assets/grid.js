@@ -47,11 +47,12 @@ const overOthers = (state, shownAxes) => {
 function startGrid() {
   const host = document.getElementById("grid");
   if (!host) return;
-  const names = data.axes.map((axis) => axis.name), plain = names.filter((name) => name !== "process");
+  const names = data.axes.map((axis) => axis.name), plain = names.filter((name) => name !== "arm");
   const judged = data.metrics.filter((metric) => metric.direction !== "none");
+  const first = plain[0] || names[0], together = (name) => data.cells.some((cell) => [name, first].every((one) => cell.settings[one] !== null));
   const state = {
-    task: data.tasks[0], metric: (judged[0] || data.metrics[0]).name, how: "best", process: "side by side",
-    x: plain[0] || names[0], y: plain[1] || names.find((name) => name !== (plain[0] || names[0])),
+    task: data.tasks[0], metric: (judged[0] || data.metrics[0]).name, how: "best", arm: "side by side",
+    x: first, y: plain.find((name) => name !== first && together(name)) || names.find((name) => name !== first),
   };
   const controls = host.querySelector(".controls");
   const heat = host.querySelector("#heat"), marginal = host.querySelector("#marginal"), parallel = host.querySelector("#parallel");
@@ -66,7 +67,7 @@ function startGrid() {
   choose(controls, "grid-metric", "Metric", same(data.metrics.map((metric) => metric.name)), state.metric, set("metric"));
   choose(controls, "grid-x", "Across", same(names), state.x, set("x"));
   if (names.length > 1) choose(controls, "grid-y", "Down", same(names), state.y, set("y"));
-  if (processes.length > 1) choose(controls, "grid-process", "Process", same(["side by side", ...processes]), state.process, set("process"));
+  if (arms.length) choose(controls, "grid-arm", "Arm", same(["side by side", ...arms]), state.arm, set("arm"));
   const how = names.length > 1 ? choose(controls, "grid-how", "Other parameters", [["best", "show the best"], ["mean", "show the mean"]], state.how, set("how")) : null;
   const tellHow = () => { if (how) { how.value = howOf(state); how.disabled = metricByName.get(state.metric).direction === "none"; } };
   tellHow();
@@ -77,20 +78,23 @@ function startGrid() {
 
 function drawHeat(figure, state) {
   const metric = metricByName.get(state.metric), axes = ["x", "y"].map((key) => data.axes.find((axis) => axis.name === state[key]));
-  const apart = processes.length > 1 && !axes.some((axis) => axis.name === "process");
-  const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
+  const apart = arms.length > 0 && !axes.some((axis) => axis.name === "arm");
   const here = data.cells.filter((cell) => cell.task === state.task);
-  const panels = wanted.map((process) => ({ process, grid: axes[1].values.map((y) => axes[0].values.map((x) =>
-    together(here.filter((cell) => cell.settings[axes[0].name] === x && cell.settings[axes[1].name] === y && (process === null || cell.settings.process === process)), metric, howOf(state)))) }));
+  const has = (arm) => here.some((cell) => cell.settings.arm === arm && axes.every((axis) => cell.settings[axis.name] !== null));
+  const able = arms.filter(has), left = apart && state.arm === "side by side" ? arms.filter((arm) => !has(arm)) : [];
+  const wanted = !apart ? [null] : state.arm === "side by side" ? able : [state.arm];
+  const panels = wanted.map((arm) => ({ arm, grid: axes[1].values.map((y) => axes[0].values.map((x) =>
+    together(here.filter((cell) => cell.settings[axes[0].name] === x && cell.settings[axes[1].name] === y && (arm === null || cell.settings.arm === arm)), metric, howOf(state)))) }));
   const all = panels.flatMap((panel) => panel.grid.flat().filter(Boolean));
+  if (!all.length) { show(figure, { caption: `No arm of ${state.task} has both ${state.x} and ${state.y}`, svg: null }); return; }
   const share = shareOf(metric, all.map((one) => one.value));
-  const best = metric.direction === "none" || !all.length ? null : framedOf(all, metric);
+  const best = metric.direction === "none" ? null : framedOf(all, metric);
   const rows = panels.flatMap((panel) => panel.grid.flatMap((line, row) => line.map((one, column) =>
-    [panel.process ?? state.task, worded(axes[0].values[column]), worded(axes[1].values[row]), one ? one.value : null, one ? one.note : "no result"])));
-  const caption = `${withUnit(metric)} for ${state.task}: ${overOthers(state, [state.x, state.y, ...(apart ? ["process"] : [])])}; ` +
-    (metric.direction === "none" ? "brighter is larger" : `brighter is better (${betterIs(metric)}), the best is framed`);
+    [panel.arm ?? state.task, worded(axes[0].values[column]), worded(axes[1].values[row]), one ? one.value : null, one ? one.note : "no result"])));
+  const caption = `${withUnit(metric)} for ${state.task}: ${overOthers(state, [state.x, state.y, ...(apart ? ["arm"] : [])])}; ` +
+    (metric.direction === "none" ? "brighter is larger" : `brighter is better (${betterIs(metric)}), the best is framed`) + (left.length ? `; ${left.join(", ")} without these settings` : "");
   show(figure, { caption, svg: el("div", { class: "panels" }, ...panels.map((panel) => heatPanel(figure, panel, axes, share, best, panels.length, metric))),
-    header: ["process", axes[0].name, axes[1].name, withUnit(metric), "cell"], rows });
+    header: ["arm", axes[0].name, axes[1].name, withUnit(metric), "cell"], rows });
 }
 function framedOf(all, metric) {
   if (all.some((one) => !one.cell)) return all.reduce((a, b) => (isBetter(metric, b.value, a.value) ? b : a));
@@ -102,8 +106,8 @@ function heatPanel(figure, panel, axes, share, best, count, metric) {
   const left = Math.min(14 + 8 * Math.max(...axes[1].values.map((value) => worded(value).length), 3), 110);
   const size = Math.min((across - left - 8) / axes[0].values.length, 120), tall = Math.max(Math.min(size * 0.62, 64), 30);
   const width = left + size * axes[0].values.length + 8, height = 46 + tall * axes[1].values.length + 44;
-  const svg = picture(width, height, `Heat map${panel.process ? ` of ${panel.process}` : ""}; its values follow as a table`);
-  svg.append(mark("text", { class: "title", x: left, y: 14, text: panel.process ?? "" }), mark("text", { class: "label", x: 2, y: 36, text: `${axes[1].name} ↓` }));
+  const svg = picture(width, height, `Heat map${panel.arm ? ` of ${panel.arm}` : ""}; its values follow as a table`);
+  svg.append(mark("text", { class: "title", x: left, y: 14, text: panel.arm ?? "" }), mark("text", { class: "label", x: 2, y: 36, text: `${axes[1].name} ↓` }));
   panel.grid.forEach((line, row) => {
     const top = 46 + row * tall;
     svg.append(mark("text", { class: "tick", x: left - 8, y: top + tall / 2 + 4, "text-anchor": "end", text: worded(axes[1].values[row]) }));
@@ -124,14 +128,16 @@ function heatPanel(figure, panel, axes, share, best, count, metric) {
 
 function drawMarginal(figure, state) {
   const metric = metricByName.get(state.metric), axis = data.axes.find((one) => one.name === state.x);
-  const here = data.cells.filter((cell) => cell.task === state.task), apart = processes.length > 1 && axis.name !== "process";
-  const wanted = !apart ? [null] : state.process === "side by side" ? processes : [state.process];
-  const series = wanted.map((process) => {
-    const points = axis.values.map((value) => together(here.filter((cell) => cell.settings[axis.name] === value && (process === null || cell.settings.process === process)), metric, howOf(state)));
+  const here = data.cells.filter((cell) => cell.task === state.task), apart = arms.length > 0 && axis.name !== "arm";
+  const wanted = !apart ? [null] : state.arm === "side by side" ? arms : [state.arm];
+  // an arm without this setting is the same everywhere along it
+  const stands = (cell, value) => cell.settings[axis.name] === value || cell.settings[axis.name] === null;
+  const series = wanted.map((arm) => {
+    const points = axis.values.map((value) => together(here.filter((cell) => stands(cell, value) && (arm === null || cell.settings.arm === arm)), metric, howOf(state)));
     const column = (key) => points.map((point) => (point ? point[key] : null));
-    return { name: process ?? state.task, x: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), y: column("value"), low: column("low"), high: column("high"), note: column("note") };
+    return { name: arm ?? state.task, x: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), y: column("value"), low: column("low"), high: column("high"), note: column("note") };
   });
-  lineChart(figure, { caption: `${withUnit(metric)} against ${axis.name} for ${state.task}: ${overOthers(state, [axis.name, ...(apart ? ["process"] : [])])}, with 95 % intervals where one cell is shown; ${betterIs(metric)}`,
+  lineChart(figure, { caption: `${withUnit(metric)} against ${axis.name} for ${state.task}: ${overOthers(state, [axis.name, ...(apart ? ["arm"] : [])])}, with 95 % intervals where one cell is shown; ${betterIs(metric)}`,
     x: axis.name, y: withUnit(metric), series, apart: axis.kind !== "number", ticks: axis.values.map((value) => (axis.kind === "number" ? value : worded(value))), logX: axis.kind === "number" && isLog(axis.values), reference: metric.name === "residual" ? 1 : null });
 }
 
@@ -143,10 +149,10 @@ function drawParallel(figure, state) {
   const svg = picture(width, height, "Parallel coordinates; the numbers follow as a table");
   const axes = [...data.axes, { name: metric.name, values: cells.map((cell) => meanOf(cell, metric)), metric: true }];
   const at = axes.map((axis, i) => box.left + (i * (box.right - box.left)) / (axes.length - 1));
-  const scales = axes.map((axis) => scale(axis.metric ? axis.values : axis.values.map((value) => worded(value) + ""), box.bottom, box.top));
+  const scales = axes.map((axis) => scale(axis.metric ? axis.values : [...axis.values, ...cells.map((cell) => cell.settings[axis.name])].map(worded), box.bottom, box.top));
   const ordered = [...cells].sort((a, b) => share(meanOf(a, metric)) - share(meanOf(b, metric)));
   for (const cell of ordered) {
-    const points = axes.map((axis, i) => [at[i], scales[i].at(axis.metric ? meanOf(cell, metric) : worded(cell.settings[axis.name]) + "")]);
+    const points = axes.map((axis, i) => [at[i], scales[i].at(axis.metric ? meanOf(cell, metric) : worded(cell.settings[axis.name]))]);
     const tint = colour(share(meanOf(cell, metric)));
     svg.append(tipped(mark("path", { class: "thread", stroke: tint.fill, d: points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") }), `${cell.label}\n${metric.name} ${shown(meanOf(cell, metric))}`));
   }

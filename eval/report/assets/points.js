@@ -1,4 +1,4 @@
-// One mark per cell: quality against seconds or residual, star minus Markov, residuals against the noise.
+// One mark per cell: quality against seconds or residual, contrasts, residuals against the noise.
 
 function startCost() {
   const host = document.getElementById("cost");
@@ -39,42 +39,45 @@ function drawScatter(figure, state) {
   if (!byTime) svg.append(mark("line", { class: "reference", x1: x.at(1), x2: x.at(1), y1: box.top, y2: box.bottom }));
   if (front.length > 1) svg.append(mark("path", { class: "front", d: front.map((point, i) => `${i ? "L" : "M"}${x.at(point.x)} ${y.at(point.y)}`).join("") }));
   for (const point of points) {
-    const kind = seriesClass(point.cell.settings.process, 0);
+    const arm = point.cell.settings.arm, kind = armClass(arm, plainClass(0));
     if (point.mean[1] !== null) svg.append(mark("line", { class: `whisker ${kind}`, x1: x.at(point.x), x2: x.at(point.x), y1: y.at(point.mean[1]), y2: y.at(point.mean[2]) }));
     if (front.includes(point)) svg.append(mark("circle", { class: "ring", cx: x.at(point.x), cy: y.at(point.y), r: 9 }));
-    svg.append(tipped(pointShape(kind, x.at(point.x), y.at(point.y), 5), `${point.cell.label}\n${metric.name} ${shown(point.y)}, ${byTime ? "seconds" : "residual"} ${shown(point.x)}`));
+    svg.append(tipped(pointShape(kind, x.at(point.x), y.at(point.y), 5, armPlace(arm)), `${point.cell.label}\n${metric.name} ${shown(point.y)}, ${byTime ? "seconds" : "residual"} ${shown(point.x)}`));
   }
-  const legend = [...processes.map((name) => [name, seriesClass(name, 0)]), ...(front.length ? [["no other cell is both faster and better", "ringed"]] : []), ...(byTime ? [] : [["1: what the noise alone gives", "dashed"]])];
+  const legend = [...armLegend(points.map((point) => point.cell)), ...(front.length ? [["no other cell is both faster and better", "ringed"]] : []), ...(byTime ? [] : [["1: what the noise alone gives", "dashed"]])];
   const rows = points.map((point) => [point.cell.label, point.x, ...point.mean.slice(0, 3), front.includes(point) ? "yes" : ""]);
   show(figure, { caption: `${withUnit(metric)} against ${xName}, every cell of ${state.task}; ${betterIs(metric)}${byTime ? ". Seconds follow from the calls of the networks that a cell needs" : ""}`, svg, legend, header: ["cell", byTime ? "seconds" : "residual", metric.name, "low", "high", "Pareto"], rows });
 }
 
 // Differences lie on one axis once they are counted in standard errors of their own.
-function startDuels() {
+function startContrasts() {
   const figure = document.getElementById("forest");
   if (figure) keepDrawn(figure, () => drawForest(figure));
 }
 function drawForest(figure) {
-  const duels = data.duels.filter((duel) => duel.mean !== null && duel.low !== null);
-  if (!duels.length) { figure.remove(); return; }
-  const width = widthOf(figure), line = 34, narrow = width < 560, left = narrow ? 8 : 210, right = width - 12;
-  const tall = narrow ? 52 : line, height = 34 + duels.length * tall + 30;
-  const svg = picture(width, height, "Star minus Markov with 95 % intervals; the numbers stand in the table below");
-  const sign = (duel) => (duel.direction === "lower" ? -1 : 1);
-  const unit = duels.map((duel) => Math.max(Math.abs(duel.low), Math.abs(duel.high)) || 1);
+  const contrasts = data.contrasts.filter((one) => one.mean !== null && one.low !== null);
+  if (!contrasts.length) { figure.remove(); return; }
+  const rivals = [...new Set(contrasts.map((one) => one.a))], baseline = contrasts[0].b, alone = rivals.length === 1;
+  const width = widthOf(figure), line = 34, narrow = width < 560, right = width - 12;
+  const nameOf = (one) => `${one.task} · ${one.metric}${alone ? "" : ` · ${one.a}`}`, longest = Math.max(...contrasts.map((one) => nameOf(one).length));
+  const left = narrow ? 8 : Math.min(24 + 6.6 * longest, width / 2);
+  const tall = narrow ? 52 : line, height = 34 + contrasts.length * tall + 30;
+  const svg = picture(width, height, `Differences to ${baseline} with 95 % intervals; the numbers stand in the table below`);
+  const sign = (one) => (one.direction === "lower" ? -1 : 1);
+  const unit = contrasts.map((one) => Math.max(Math.abs(one.low), Math.abs(one.high)) || 1);
   const middle = left + (right - left) / 2, half = (right - left) / 2 - 70;
-  svg.append(mark("text", { class: "label", x: middle - 10, y: 16, "text-anchor": "end", text: "← Markov better" }), mark("text", { class: "label", x: middle + 10, y: 16, text: "star better →" }));
+  svg.append(mark("text", { class: "label", x: middle - 10, y: 16, "text-anchor": "end", text: `← ${baseline} better` }), mark("text", { class: "label", x: middle + 10, y: 16, text: alone ? `${rivals[0]} better →` : "the other better →" }));
   svg.append(mark("line", { class: "reference", x1: middle, x2: middle, y1: 24, y2: height - 24 }));
-  duels.forEach((duel, i) => {
-    const y = 34 + i * tall + (narrow ? 34 : line / 2), at = (value) => middle + (sign(duel) * value / unit[i]) * half;
-    const kind = duel.winner === "star" ? "star" : duel.winner === "markov" ? "markov" : "even";
-    svg.append(mark("text", { class: "name halo", x: narrow ? 8 : left - 12, y: narrow ? y - 16 : y + 4, "text-anchor": narrow ? "start" : "end", text: `${duel.task} · ${duel.metric}` }));
-    svg.append(mark("line", { class: `whisker thick ${kind}`, x1: at(duel.low), x2: at(duel.high), y1: y, y2: y }));
-    svg.append(tipped(pointShape(kind, at(duel.mean), y, 5), `${duel.task} ${duel.metric}: ${shown(duel.mean)} [${shown(duel.low)}, ${shown(duel.high)}]\n${duel.verdict}`));
-    const end = Math.max(at(duel.low), at(duel.high)), text = `${duel.mean > 0 ? "+" : ""}${shown(duel.mean, 3)}`;
+  contrasts.forEach((one, i) => {
+    const y = 34 + i * tall + (narrow ? 34 : line / 2), at = (value) => middle + (sign(one) * value / unit[i]) * half;
+    const kind = armClass(one.winner), name = nameOf(one);
+    svg.append(mark("text", { class: "name halo", x: narrow ? 8 : left - 12, y: narrow ? y - 16 : y + 4, "text-anchor": narrow ? "start" : "end", text: name }));
+    svg.append(mark("line", { class: `whisker thick ${kind}`, x1: at(one.low), x2: at(one.high), y1: y, y2: y }));
+    svg.append(tipped(pointShape(kind, at(one.mean), y, 5, armPlace(one.winner)), `${name}: ${shown(one.mean)} [${shown(one.low)}, ${shown(one.high)}]\n${one.verdict}`));
+    const end = Math.max(at(one.low), at(one.high)), text = `${one.mean > 0 ? "+" : ""}${shown(one.mean, 3)}`;
     svg.append(mark("text", { class: "tick", x: end + 8, y: y + 4, text }));
   });
-  show(figure, { caption: "Star minus Markov, best cell against best cell, each row on a scale of its own; right of the line star is better", svg });
+  show(figure, { caption: `${rivals.join(", ")} minus ${baseline}, best against best, each row on a scale of its own; right of the line ${alone ? `${rivals[0]} is` : "the other arm is"} better`, svg });
 }
 
 function startResiduals() {
@@ -98,13 +101,13 @@ function drawResiduals(figure, state) {
   }
   svg.append(mark("line", { class: "reference", x1: x.at(1), x2: x.at(1), y1: box.top, y2: box.bottom }));
   cells.forEach((cell, i) => {
-    const [p5, p25, p50, p75, p95] = data.residuals[cell.id], y = box.top + i * tall + 32, kind = seriesClass(cell.settings.process, i);
+    const [p5, p25, p50, p75, p95] = data.residuals[cell.id], y = box.top + i * tall + 32, arm = cell.settings.arm, kind = armClass(arm, plainClass(i));
     svg.append(mark("text", { class: "name halo", x: box.left + 2, y: y - 14, text: cell.label }));
     svg.append(mark("line", { class: `whisker ${kind}`, x1: x.at(p5), x2: x.at(p95), y1: y, y2: y }));
     svg.append(mark("line", { class: `whisker bar ${kind}`, x1: x.at(p25), x2: x.at(p75), y1: y, y2: y }));
-    svg.append(tipped(pointShape(kind, x.at(p50), y, 5), `${cell.label}\nmedian ${shown(p50)}, half of the images in [${shown(p25)}, ${shown(p75)}], 90 % in [${shown(p5)}, ${shown(p95)}]`));
+    svg.append(tipped(pointShape(kind, x.at(p50), y, 5, armPlace(arm)), `${cell.label}\nmedian ${shown(p50)}, half of the images in [${shown(p25)}, ${shown(p75)}], 90 % in [${shown(p5)}, ${shown(p95)}]`));
   });
   const rows = cells.map((cell) => [cell.label, ...data.residuals[cell.id]]);
   show(figure, { caption: `Residuals of single images of ${state.task}: median, middle half and 90 %. At 1 a reconstruction is as far from the measurement as the noise put the truth${stray ? "; the band is where 95 % of truths lie" : ""}`,
-    svg, legend: [...processes.map((name) => [name, seriesClass(name, 0)]), ["1: what the noise alone gives", "dashed"]], header: ["cell", "5 %", "25 %", "median", "75 %", "95 %"], rows });
+    svg, legend: [...armLegend(cells), ["1: what the noise alone gives", "dashed"]], header: ["cell", "5 %", "25 %", "median", "75 %", "95 %"], rows });
 }

@@ -8,6 +8,7 @@ import pytest
 
 from eval.gate import Tolerance, compare, default_tolerances, parse_tolerances
 from operators import InputError
+from pipelines.console.gate_table import gate_lines
 
 TOLERANCES = {
     "psnr": Tolerance(direction="higher", absolute=0.1),
@@ -68,9 +69,8 @@ def test_junit_has_a_case_per_metric_and_cell(result):
     assert "unchanged" in cases["g2d2.ssim", "star <&|?>"].find("system-out").text
 
 
-def test_text_shows_the_worst_first_and_ends_with_the_summary(result):
-    lines = result.to_table().splitlines()
-    assert [line.split()[0] for line in lines[1:7]] == [
+def test_the_worst_comes_first_and_many_share_one_remark(result):
+    assert [row[0] for row in result.rows()] == [
         "regressed",
         "missing",
         "missing",
@@ -78,8 +78,11 @@ def test_text_shows_the_worst_first_and_ends_with_the_summary(result):
         "improved",
         "unchanged",
     ]
-    assert lines[-1] == "failed: 1 regressed, 2 missing, 1 undecided, 1 improved, 1 unchanged"
-    assert "note: psnr of none: the candidate does not have this cell" in lines
+    assert result.summary() == "failed: 1 regressed, 2 missing, 1 undecided, 1 improved, 1 unchanged"
+    assert "psnr of none; ssim of none: the candidate does not have this cell" in result.remarks()
+    lines = gate_lines(result).splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["verdict", "regressed"]
+    assert lines[7:] == [f"note: {remark}" for remark in result.remarks()]
 
 
 def test_markdown_is_one_table_whatever_the_labels(result):

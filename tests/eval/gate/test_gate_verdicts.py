@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from eval.gate import DEFAULT_TOLERANCES, Tolerance, Verdict, compare
+from eval.gate import Tolerance, Verdict, compare, default_tolerances
 from eval.scores import ScoreTable
 from operators import InputError
 
@@ -170,13 +170,13 @@ def test_what_was_not_judged_is_noted(scores, arrow_scores):
 def test_the_defaults_are_used_for_the_metrics_that_are_there(scores):
     table = scores({"a": {"psnr": night(), "lpips_vgg": night() / 60, "seconds": night()}})
     assert [j.metric for j in compare(table, table).judgements] == ["psnr", "lpips_vgg"]
-    assert compare(table, table).judgements[0].tolerance == DEFAULT_TOLERANCES["psnr"]
+    assert compare(table, table).judgements[0].tolerance == default_tolerances(["psnr"])["psnr"]
 
 
 def test_tolerances_that_cannot_apply_are_refused(scores):
     table = scores({"a": {"seconds": night()}})
     for words, tolerances in {
-        "none of the defaults .* applies; the baseline has seconds": None,
+        "no metric has one of its own; name some; the baseline has seconds": None,
         "none is given": {},
         "'psnr' cannot be judged; the baseline has seconds": PSNR,
         "exactly one of absolute and relative": {"seconds": {"direction": "lower"}},

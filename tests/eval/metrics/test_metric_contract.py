@@ -28,7 +28,7 @@ def rows(count, seed=0, side=32):
     truth = torch.rand(count, 3, side, side, generator=generator) * 2 - 1
     images = truth + 0.3 * torch.randn(truth.shape, generator=generator)
     operators = [
-        build_operator("random_inpainting", {"keep": 0.2 + 0.01 * i, "seed": i}, image_shape=(3, side, side))
+        build_operator("random_inpainting", {"keep": 0.2 + 0.01 * i, "seed": i}, x_shape=(3, side, side))
         for i in range(count)
     ]
     sigma = torch.linspace(0.05, 0.2, count, dtype=torch.float64)
@@ -113,7 +113,12 @@ def test_a_metric_is_built_once():
         (lambda: build_metric("psnr", {"peak": 2}), "unknown setting 'peak'"),
         (lambda: build_metric("psnr", device="abacus"), "device is 'abacus'"),
         (lambda: Scored(torch.zeros(1, 3, 8, 8), torch.zeros(1, 3, 9, 8)), "they must have the same"),
-        (lambda: Scored(torch.zeros(3, 8, 8), torch.zeros(3, 8, 8)), "floating-point (B, C, H, W)"),
+        (lambda: Scored(torch.zeros(3, 8, 8), torch.zeros(3, 8, 8)), "it must be three positive integers (C, H, W)"),
+        (
+            lambda: Scored(None, torch.zeros(3)),
+            "x is torch.float32 of shape (3,): it must be a floating-point (B, ...)",
+        ),
+        (lambda: build_metric("psnr")(Scored(None, torch.zeros(1, 3, 8, 8))), "psnr: truth must be given"),
         (lambda: Scored(torch.zeros(1, 3, 8, 8).byte(), torch.zeros(1, 3, 8, 8)), "truth is torch.uint8"),
         (lambda: Scored(torch.zeros(1, 3, 8, 8), torch.zeros(1, 3, 8, 8), truth_keys=["a", "b"]), "truth_keys has 2"),
         (lambda: Scored(torch.zeros(2, 3, 8, 8), torch.zeros(2, 3, 8, 8), sigma=torch.tensor(0.1)), "sigma has shape"),

@@ -17,7 +17,7 @@ def truth():
 @pytest.mark.parametrize("name", ["gaussian_blur", "super_resolution", "random_inpainting", "identity"])
 def test_the_truth_fits_the_noise(name, truth):
     params = {"gaussian_blur": {"kernel_size": 9, "std": 1.0}, "super_resolution": {"factor": 2}}.get(name, {})
-    operator = build_operator(name, params, image_shape=(3, 32, 32))
+    operator = build_operator(name, params, x_shape=(3, 32, 32))
     sigma = torch.tensor([0.05, 0.1, 0.2])
     y = measure(operator, truth, sigma=sigma.tolist(), seeds=[0, 1, 2])
     right = Scored(truth, truth, operator=operator, y=y, sigma=sigma)
@@ -28,7 +28,7 @@ def test_the_truth_fits_the_noise(name, truth):
 
 def test_the_norm_is_what_the_formula_says(truth):
     operators = [
-        build_operator("random_inpainting", {"keep": k, "seed": 1}, image_shape=(3, 32, 32)) for k in (0.2, 0.5, 1)
+        build_operator("random_inpainting", {"keep": k, "seed": 1}, x_shape=(3, 32, 32)) for k in (0.2, 0.5, 1)
     ]
     operator = stack_operators(operators)
     y = measure(operator, truth, sigma=0.1, seeds=[0, 1, 2])
@@ -45,7 +45,7 @@ def test_the_norm_is_what_the_formula_says(truth):
 
 
 def test_rows_without_a_meaning_are_nan(truth):
-    operator = build_operator("identity", image_shape=(3, 32, 32))
+    operator = build_operator("identity", x_shape=(3, 32, 32))
     y = truth.clone()
     y[1, 0, 0, 0] = math.inf
     scored = Scored(truth, truth * 0.5, operator=operator, y=y, sigma=torch.tensor([0.0, 0.1, 0.1]))
@@ -56,10 +56,10 @@ def test_rows_without_a_meaning_are_nan(truth):
 
 
 def test_missing_parts_are_named(truth):
-    operator = build_operator("identity", image_shape=(3, 32, 32))
-    with pytest.raises(InputError, match="residual_norm: operator and y are missing"):
+    operator = build_operator("identity", x_shape=(3, 32, 32))
+    with pytest.raises(InputError, match="residual_norm: y must be given"):
         build_metric("residual_norm")(Scored(truth, truth, operator=operator))
-    with pytest.raises(InputError, match="residual: sigma is missing"):
+    with pytest.raises(InputError, match="residual: sigma must be given"):
         build_metric("residual")(Scored(truth, truth, operator=operator, y=truth))
     with pytest.raises(InputError, match="the measurement batch has shape"):
         build_metric("residual_norm")(Scored(truth, truth, operator=operator, y=truth[..., :5]))

@@ -1,4 +1,4 @@
-"""A small report made of plain numbers: two tasks, star and Markov, eta_kl x gamma, with hostile names."""
+"""A small report made of plain numbers: two tasks, two arms, eta_kl x gamma, with hostile names."""
 
 import io
 
@@ -7,37 +7,13 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from eval.report import Facts, Failure, Pictures, Report, Results, TaskFacts, TraceCurves
+from eval.record import SweepRecord
+from eval.report import Facts, Failure, Pictures, Report, TaskFacts, TraceCurves
 from eval.report.shown_cells import picture_rows
-from eval.scores import ScoreTable, score_schema
-from eval.statistics import Interval
+from eval.scores import ScoreTable
+from tests.eval.record.score_cases import TASKS, score_table
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked=1'>"
-TASKS = ("sr4-32", "blur & <b>more</b>")
-
-
-def score_table(images=12, processes=("star", "markov"), etas=(0.001, 0.01, 0.1), gammas=(0.1, 1.0), lift=1.0):
-    """Star is better by `lift` dB; eta_kl 0.01 and gamma 0.1 are the best."""
-    random = np.random.default_rng(0)
-    kinds = {"task": pa.string(), "process": pa.string(), "eta_kl": pa.float64(), "gamma": pa.float64()}
-    rows = []
-    for task in TASKS:
-        base = random.normal(20, 2, images)
-        for process in processes:
-            for eta in etas:
-                for gamma in gammas:
-                    cell = f"{task[:3]}-{process}-{eta}-{gamma}"
-                    quality = lift * (process == "star") - abs(np.log10(eta) + 2) - gamma
-                    psnr = base + quality + random.normal(0, 0.1, images)
-                    for i in range(images):
-                        rows.append(
-                            {"item": f"{cell}-{i}", "measurement": f"m{i:03d}", "measurement_digest": f"d{i}",
-                             "cell": cell, "seed": 0, "error": None, "task": task, "process": process, "eta_kl": eta,
-                             "gamma": gamma, "psnr": psnr[i], "lpips_vgg": 1 - psnr[i] / 40, "residual": 1 + gamma,
-                             "seconds": 1 + eta}
-                        )  # fmt: skip
-    names = ["psnr", "lpips_vgg", "residual", "seconds"]
-    return pa.Table.from_pylist(rows, schema=score_schema(names, kinds))
 
 
 def picture(shade, side=32):
@@ -46,25 +22,37 @@ def picture(shade, side=32):
     return buffer.getvalue()
 
 
-@pytest.fixture(scope="session")
-def results():
-    return Results(ScoreTable(score_table()))
+def measured_table(record):
+    """y itself is better than everything in the first task, and far below it in the second."""
+    best = max(cell.means["psnr"].mean for cell in record.of_task(TASKS[0]))
+    worth = {TASKS[0]: best + 1, TASKS[1]: 5.0}
+    rows = [
+        {"digest": f"d{i}", "measurement": f"m{i:03d}", "task": task, "psnr": mean + 0.1 * (i - 5.5)}
+        for task, mean in worth.items()
+        for i in range(12)
+    ]
+    return pa.Table.from_pylist(rows)
 
 
 @pytest.fixture(scope="session")
-def report(results):
-    rows = picture_rows(results, each=1)
+def record():
+    scores = ScoreTable(score_table())
+    return SweepRecord(scores, measured=measured_table(SweepRecord(scores)))
+
+
+@pytest.fixture(scope="session")
+def report(record):
+    rows = picture_rows(record, each=1)
     images = {}
     for row in rows:
         images |= {f"truth/{row.measurement}": picture(200), f"y/{row.measurement}": picture(90, 8)}
         images |= {f"{cell}/{row.measurement}/0": picture(150) for cell in row.values}
     best = {
-        task: [cell for cell in results.of_task(task) if cell.label.endswith("eta_kl=0.01, gamma=0.1")]
-        for task in TASKS
+        task: [cell for cell in record.of_task(task) if cell.label.endswith("eta_kl=0.01, gamma=0.1")] for task in TASKS
     }
     images["sample"] = picture(30)
     traces = [
-        TraceCurves(cell.id, [3, 2, 1], [9.0, 8, 7, 6, 5, 4], [5.0] * 6, [1.0] * 6, [0.0, 2, 1], [64.0, 30, 5], 4,
+        TraceCurves(cell.id, [3, 2, 1], {"total": [9.0, 8, 7, 6, 5, 4], "kl": [1.0] * 6, "remasked": [0.0, 2, 1]}, 4,
                     [(3, "sample"), (1, "sample")], "m000", 30)
         for cells in best.values() for cell in cells
     ]  # fmt: skip
@@ -84,9 +72,4 @@ def report(results):
         failures=[Failure(f"RuntimeError: {HOSTILE}", 1, ["m001"])],
     )
     pictured = [type(row)(**(vars(row) | {"prompt": HOSTILE})) for row in rows]
-    best_mean = max(cell.means["psnr"].mean for cell in results.of_task(TASKS[0]))
-    measured = {
-        TASKS[0]: {"psnr": Interval(best_mean + 1, best_mean, best_mean + 2, 12, 0.5, 12, 0, 0.95)},
-        TASKS[1]: {"psnr": Interval(5.0, 4.0, 6.0, 12, 0.5, 12, 0, 0.95)},
-    }
-    return Report(facts, results, Pictures(pictured, images), traces, measurements=measured)
+    return Report(facts, record, Pictures(pictured, images), traces)

@@ -4,7 +4,10 @@ import time
 
 import pytest
 
-from eval.report import Section, Series, line_chart, render_page
+from eval.record import SweepRecord
+from eval.report import Facts, Report, Section, Series, line_chart, render_page
+from eval.scores import ScoreTable
+from tests.eval.record.score_cases import TASKS, four_arms
 from tests.eval.report.browser import PATIENCE, Browser, chromium, may_be_missing
 
 skipped = chromium() is None and may_be_missing()
@@ -20,7 +23,7 @@ def browser(report, tmp_path_factory):
     extra = [
         Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])])),
         Section("Gaps", line_chart("psnr of cells", "night", "dB", [*cells, new])),
-        Section("Named", line_chart("both", "night", "dB", [Series("a", nights, [1.0] * 5, process="markov")])),
+        Section("Named", line_chart("both", "night", "dB", [Series("a", nights, [1.0] * 5, arm="markov")])),
     ]
     (folder / "page.html").write_bytes(render_page(report, extra))
     browser = Browser(folder / "profile")
@@ -46,13 +49,13 @@ def count(browser, selector):
 
 
 def test_every_chart_is_drawn_with_a_table_beside_it(browser):
-    for name in ("heat", "marginal", "parallel", "losses", "remasked"):
+    for name in ("heat", "marginal", "parallel", "curves figure"):
         assert browser.run(f"document.querySelector('#{name} svg[role]').getBoundingClientRect().width") > 200
         assert count(browser, f"#{name} details table tbody tr") > 1
     assert count(browser, "#forest .point") == 4
     assert count(browser, "#more-1 figure[data-lines] .point") == 2
-    assert count(browser, "#samples img") == 4
-    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#samples h4').textContent")
+    assert count(browser, "#snapshots img") == 4
+    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#snapshots h4').textContent")
 
 
 def test_the_heat_map_follows_its_controls(browser):
@@ -61,11 +64,11 @@ def test_the_heat_map_follows_its_controls(browser):
     before = browser.run("document.querySelector('#heat').textContent")
     browser.choose("grid-metric", "lpips_vgg")
     assert browser.run("document.querySelector('#heat').textContent") != before
-    browser.choose("grid-process", "star")
+    browser.choose("grid-arm", "star")
     assert count(browser, "#heat svg") == 1
     browser.choose("grid-x", "gamma")
     assert browser.run("document.getElementById('grid-y').value") != "gamma"
-    browser.choose("grid-y", "process")
+    browser.choose("grid-y", "arm")
     browser.choose("grid-how", "mean")
     assert "mean over eta_kl" in browser.run("document.querySelector('#heat figcaption').textContent")
     assert browser.run("Number(document.querySelectorAll('#heat .framed').length)") == 1
@@ -74,7 +77,7 @@ def test_the_heat_map_follows_its_controls(browser):
 def test_the_best_tile_is_the_best_cell(browser):
     for name, value in (("grid-metric", "psnr"), ("grid-x", "eta_kl"), ("grid-y", "gamma"), ("grid-how", "best")):
         browser.choose(name, value)
-    browser.choose("grid-process", "side by side")
+    browser.choose("grid-arm", "side by side")
     told = browser.run("document.querySelector('#heat .framed title').textContent")
     assert told.startswith("eta_kl 0.01, gamma 0.1:")
     assert told.endswith("star, eta_kl=0.01, gamma=0.1")
@@ -84,7 +87,7 @@ def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
     """The residual is 1.1 at gamma 0.1 and 2 at gamma 1: the largest is as little best as the smallest."""
     browser.choose("grid-how", "best")
     browser.choose("grid-metric", "residual")
-    browser.choose("grid-y", "process")
+    browser.choose("grid-y", "arm")
     assert "mean over gamma" in browser.run("document.querySelector('#heat figcaption').textContent")
     assert "mean over gamma" in browser.run("document.querySelector('#marginal figcaption').textContent")
     shown = browser.run("[...document.querySelectorAll('#heat .value')].map((node) => node.textContent)")
@@ -125,13 +128,15 @@ def test_pointing_enlarges_the_same_spot_of_the_whole_row(browser):
     assert browser.run("getComputedStyle(document.querySelector('#pictures .zoomed img')).transform") != "none"
 
 
-def test_the_scatter_and_the_losses_change_with_their_controls(browser):
+def test_the_scatter_and_the_curves_change_with_their_controls(browser):
     assert count(browser, "#cost .ring") >= 1
     browser.choose("cost-x", "residual")
     assert count(browser, "#cost .ring") == 0
     assert count(browser, "#cost .reference") == 1
-    browser.choose("trace-loss", "kl")
-    assert "KL loss" in browser.run("document.querySelector('#losses figcaption').textContent")
+    captions = "[...document.querySelectorAll('#curves figcaption')].map((node) => node.textContent)"
+    assert [text.split(" while ")[0] for text in browser.run(captions)] == ["total", "kl", "remasked"]
+    browser.choose("trace-task", TASKS[0])
+    assert all(TASKS[0] in text for text in browser.run(captions))
 
 
 def test_a_line_stops_at_a_gap_and_a_mark_is_no_line(browser):
@@ -141,7 +146,7 @@ def test_a_line_stops_at_a_gap_and_a_mark_is_no_line(browser):
     assert count(browser, "#more-2 svg[role] .mark") == 1
 
 
-def test_lines_without_a_process_keep_off_its_colours_and_differ_from_each_other(browser):
+def test_lines_without_an_arm_keep_off_its_colours_and_differ_from_each_other(browser):
     look = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
         const style = getComputedStyle(node);
         return [style.stroke, style.strokeDasharray];
@@ -194,5 +199,24 @@ def test_a_button_can_be_called_by_what_it_shows(browser):
 def test_a_phone_needs_no_sideways_scrolling(browser):
     browser.size(390, 844, phone=True)
     browser.wait("document.querySelector('#heat svg').getBoundingClientRect().width <= 390")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.size(1280, 900)
+
+
+def test_a_page_of_four_arms_draws_each_in_its_own_colour_and_shape(browser, tmp_path):
+    record = SweepRecord(
+        ScoreTable(four_arms(images=8)), arms=["star", "markov", "wiener", "bicubic"], compare="markov"
+    )
+    (tmp_path / "four.html").write_bytes(render_page(Report(Facts("four", "out", "p", 144, 144, 0, "", {}), record)))
+    browser.open(tmp_path / "four.html")
+    assert count(browser, "#forest .point") == 3 * 2 * 2
+    assert browser.run("document.getElementById('grid-y').value") == "arm"  # no arm has both settings
+    kinds = browser.run("[...document.querySelectorAll('#cost .legend .key')].map((node) => node.className)")
+    assert kinds[:4] == ["key arm0 circle", "key arm1 square", "key arm2 triangle", "key arm3 diamond"]
+    lines = "[...document.querySelectorAll('#marginal svg[role] path.line')].map((node) => node.getAttribute('class'))"
+    assert len(set(browser.run(lines))) == 4  # an arm without the setting is level along it
+    browser.choose("grid-y", "noise")
+    assert "No arm of gaussian-deblur-32 has both" in browser.run("document.querySelector('#heat').textContent")
+    browser.size(390, 844, phone=True)
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.size(1280, 900)

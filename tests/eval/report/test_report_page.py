@@ -3,12 +3,16 @@
 import json
 import re
 
+import pyarrow.compute as pc
 import pytest
 
-from eval.report import Section, Series, line_chart, paragraph, render_page, table
+from eval.record import SweepRecord
+from eval.record.numbers import shown
+from eval.report import Facts, Report, Section, Series, line_chart, paragraph, render_page, table
 from eval.report.charts import embedded
-from eval.report.numbers import shown
-from tests.eval.report.conftest import HOSTILE, TASKS
+from eval.scores import ScoreTable
+from tests.eval.record.score_cases import TASKS, four_arms
+from tests.eval.report.conftest import HOSTILE
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +43,20 @@ def test_the_page_asks_for_nothing_outside_itself(page):
 
 
 def test_the_first_screen_says_what_won_and_what_is_missing(page):
-    first = re.search(r'<section id="summary">(.*?)</section>', page, re.DOTALL)[1]
-    assert "Star beats Markov in all of 4 comparisons" in first
+    first = re.search(r'<section id="summary"(.*?)</section>', page, re.DOTALL)[1]
+    assert "star beats markov in all of 4 comparisons" in first
+    assert f"Nothing is better than the measurement itself in {TASKS[0]} by psnr</h1>" in first
     assert first.count("star, eta_kl=0.01, gamma=0.1") == 4
-    assert "288 of 290 reconstructions scored, 1 failed" in first
+    assert "288 of 290 reconstructions scored, 1 failed" in " ".join(first.split())
     assert "not complete: 2 of 290 missing" in page
 
 
 def test_the_first_screen_holds_results_against_the_measurement_itself(page, report):
     first = page.split('<section id="best"')[0]
-    above, below = (report.measurements[task]["psnr"].mean for task in TASKS)
+    above, below = (report.record.measurements[task]["psnr"].mean for task in TASKS)
     assert f"not better than the measurement itself: {shown(above)}" in first
     assert f"; the measurement itself: {shown(below)}" in first
-    assert page.count('<th scope="row">the measurement itself</th>') == 2
+    assert page.count("<td>the measurement itself</td>") == 2
 
 
 def test_the_first_screen_says_what_failed_most(page):
@@ -63,7 +68,7 @@ def test_the_first_screen_says_what_failed_most(page):
 def test_every_anchor_of_the_navigation_exists(page):
     anchors = re.findall(r"<nav.*?</nav>", page, re.DOTALL)[0]
     names = re.findall(r'href="#([\w-]+)"', anchors)
-    assert {"best", "processes", "grid", "cost", "residual", "pictures", "traces", "more-1", "paper", "ran"} <= set(
+    assert {"best", "contrasts", "grid", "cost", "residual", "pictures", "traces", "more-1", "paper", "ran"} <= set(
         names
     )
     assert all(f'id="{name}"' in page for name in names)
@@ -81,15 +86,36 @@ def test_builders_escape_what_they_are_given():
         assert "<img" not in html
 
 
-def test_one_cell_of_one_task_makes_a_page(results):
-    import pyarrow.compute as pc
-
-    from eval.report import Facts, Report, Results
-    from eval.scores import ScoreTable
-
-    alone = results.scores.table.filter(pc.equal(results.scores.table["cell"], results.cells[0].id))
+def test_one_cell_of_one_task_makes_a_page(record):
+    alone = record.scores.table.filter(pc.equal(record.scores.table["cell"], record.cells[0].id))
     facts = Facts("alone", "out", "p", 12, 12, 0, "", {})
-    page = render_page(Report(facts, Results(ScoreTable(alone)))).decode()
+    page = render_page(Report(facts, SweepRecord(ScoreTable(alone)))).decode()
     assert '<section id="grid"' not in page
+    assert '<section id="contrasts"' not in page
     assert "The best settings of every task" in page
-    assert "the only settings" in page
+    assert '<span class="settings">star</span>' in page
+
+
+def test_a_section_may_open_the_page(report):
+    sections = [Section("Later", paragraph("b")), Section("The verdict", paragraph("a"), opens=True)]
+    page = render_page(report, sections).decode()
+    anchors = re.findall(r'<section id="([\w-]+)"', page)
+    assert anchors[:2] == ["more-2", "summary"]
+    assert anchors.index("more-1") == anchors.index("traces") + 1
+
+
+def test_text_that_no_builder_made_is_escaped(report):
+    assert "<b>bold</b>" not in render_page(report, [Section("Plain", "<b>bold</b>")]).decode()
+
+
+def test_a_page_of_four_arms_names_each_with_its_method_and_contrast():
+    record = SweepRecord(ScoreTable(four_arms()), arms=["star", "markov", "wiener", "bicubic"], compare="markov")
+    page = render_page(Report(Facts("four", "out", "p", 216, 216, 0, "", {}), record)).decode()
+    assert values(page)["arms"] == ["star", "markov", "wiener", "bicubic"]
+    assert [axis["name"] for axis in values(page)["axes"]] == ["arm", "eta_kl", "noise"]
+    assert {(one["a"], one["b"]) for one in values(page)["contrasts"]} == {
+        (arm, "markov") for arm in ("star", "wiener", "bicubic")
+    }
+    assert "Against markov: star better in" in page
+    assert "steps 25 for star, 50 for markov" in page
+    assert '<th scope="col">method</th>' in page

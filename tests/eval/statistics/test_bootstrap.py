@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eval.statistics import bootstrap_interval, clustered_standard_error
+from eval.statistics import bootstrap, bootstrap_interval, clustered_standard_error
 from operators import InputError
 
 
@@ -12,25 +12,75 @@ def draws(count=60, seed=0):
     return np.random.default_rng(seed).gamma(2.0, 3.0, count)
 
 
+def student(values, confidence=0.95):
+    return stats.ttest_1samp(values, 0).confidence_interval(confidence)
+
+
+def plain_studentised(values, clusters, confidence=0.95, resamples=6000, seed=9):
+    """The textbook's way, one resample at a time: draw clusters, string them together, take the mean and its error."""
+    random = np.random.default_rng(seed)
+    groups = [values[clusters == label] for label in np.unique(clusters)]
+    ratios = []
+    for _ in range(resamples):
+        drawn = [groups[index] for index in random.integers(0, len(groups), len(groups))]
+        copies = np.repeat(np.arange(len(drawn)), [len(group) for group in drawn])  # one drawn twice is two clusters
+        joined = np.concatenate(drawn)
+        ratios.append((joined.mean() - values.mean()) / clustered_standard_error(joined, copies))
+    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
+    error = clustered_standard_error(values, clusters)
+    return values.mean() - high * error, values.mean() - low * error
+
+
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_the_interval_agrees_with_scipy(confidence):
-    values = draws()
+def test_the_long_side_is_the_studentised_bootstraps_and_the_short_one_students(confidence):
+    values = np.exp(draws(60) / 6)  # skewed to the right: the mean may well have missed a large value
     mine = bootstrap_interval(values, confidence=confidence, resamples=20_000)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="percentile", confidence_level=confidence, rng=1
-    )
-    error = 0.03 * theirs.standard_error  # the Monte Carlo error of a 2.5 % quantile of 20 000 draws is near 0.018
-    assert mine.low == pytest.approx(theirs.confidence_interval.low, abs=2 * error)
-    assert mine.high == pytest.approx(theirs.confidence_interval.high, abs=2 * error)
+    low, high = plain_studentised(values, np.arange(60), confidence)
+    theirs = student(values, confidence)
+    assert low > theirs.low
+    assert high > theirs.high + 0.2 * mine.standard_error
+    assert mine.high == pytest.approx(high, abs=0.12 * mine.standard_error)
+    assert mine.low == pytest.approx(theirs.low)
     assert mine.mean == pytest.approx(values.mean())
-    assert mine.standard_error == pytest.approx(theirs.standard_error, rel=0.03)
 
 
-def test_95_percent_intervals_cover_the_truth_as_often_as_they_say():
-    random = np.random.default_rng(3)
-    found = [bootstrap_interval(random.normal(5, 2, 50), resamples=500, seed=i) for i in range(400)]
-    covered = sum(i.low <= 5 <= i.high for i in found) / 400
-    assert 0.90 < covered < 0.98
+def test_data_skewed_to_the_left_are_the_mirror_image():
+    values = np.exp(draws(20) / 6)
+    there, back = bootstrap_interval(values), bootstrap_interval(-values)
+    assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
+
+
+def test_many_symmetric_values_have_students_interval():
+    values = stats.norm.ppf((np.arange(500) + 0.5) / 500)
+    mine, theirs = bootstrap_interval(values), student(values)
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), rel=0.02)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 2.0, 9.0]])
+def test_two_or_three_values_have_students_interval(values):
+    mine, theirs = bootstrap_interval(values), student(values)
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high))
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3, 9], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 5], [0, 0.999, 1, 1.001]])
+def test_a_side_is_never_shorter_than_students_nor_twice_as_long(values):
+    mine, theirs = bootstrap_interval(values), student(values)
+    for end, other in ((mine.low, theirs.low), (mine.high, theirs.high)):
+        assert 1 <= (end - mine.mean) / (other - mine.mean) <= 2 + 1e-9
+
+
+def test_values_without_spread_have_an_interval_of_no_length():
+    for count in (2, 3, 4, 50):
+        found = bootstrap_interval(np.full(count, 23.1), np.arange(count))
+        assert (found.low, found.high) == pytest.approx((23.1, 23.1))
+    assert bootstrap_interval(np.zeros(8)).high == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
+def test_very_small_and_large_values_are_no_harder(scale):
+    values = draws(12)
+    plain, scaled = bootstrap_interval(values), bootstrap_interval(scale * values)
+    assert (scaled.low / scale, scaled.high / scale) == pytest.approx((plain.low, plain.high))
 
 
 def test_the_seed_decides_and_the_order_of_rows_does_not():
@@ -38,8 +88,17 @@ def test_the_seed_decides_and_the_order_of_rows_does_not():
     order = np.random.default_rng(1).permutation(60)
     first = bootstrap_interval(values, clusters, seed=4)
     again = bootstrap_interval(values[order], clusters[order], seed=4)
-    assert (again.low, again.high) == pytest.approx((first.low, first.high), rel=1e-12)
-    assert bootstrap_interval(values, clusters, seed=5).low != first.low
+    assert (again.low, again.high) == pytest.approx((first.low, first.high), rel=1e-6)
+    other = bootstrap_interval(values, clusters, seed=5)
+    assert (other.low, other.high) != (first.low, first.high)
+
+
+def test_more_resamples_than_are_kept_give_the_same_interval(monkeypatch):
+    values, sizes = draws(40), np.repeat(np.arange(20), 2)
+    whole = bootstrap_interval(values, sizes)
+    monkeypatch.setattr(bootstrap, "_KEPT_DRAWS", 0)
+    parts = bootstrap_interval(values, sizes)
+    assert (parts.low, parts.high) == pytest.approx((whole.low, whole.high), rel=1e-6)
 
 
 def test_repeating_a_seed_adds_nothing():
@@ -54,17 +113,19 @@ def test_repeating_a_seed_adds_nothing():
 
 
 def test_clusters_of_unlike_size_are_drawn_whole():
-    sizes = np.random.default_rng(2).integers(1, 6, 40)
-    clusters = np.repeat(np.arange(40), sizes)
-    values = draws(40, seed=7)[clusters] + draws(len(clusters), seed=8)
+    sizes = np.random.default_rng(2).integers(1, 6, 12)
+    clusters = np.repeat(np.arange(12), sizes)
+    values = draws(12, seed=7)[clusters] + draws(len(clusters), seed=8)
     mine = bootstrap_interval(values, clusters, resamples=20_000)
-    # the plain way: draw clusters, string their values together, average
-    random = np.random.default_rng(9)
-    groups = [values[clusters == g] for g in range(40)]
-    means = [np.concatenate([groups[g] for g in random.integers(0, 40, 40)]).mean() for _ in range(5000)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    assert (mine.low, mine.high) == pytest.approx((low, high), abs=0.08 * np.std(means))
-    assert mine.standard_error == pytest.approx(np.std(means), rel=0.05)
+    low, high = plain_studentised(values, clusters)
+    reach = stats.t.ppf(0.975, 11) * mine.standard_error
+    assert high > mine.mean + 1.1 * reach  # so that the comparison is not one with Student's
+    assert mine.high == pytest.approx(high, abs=0.15 * mine.standard_error)
+    assert mine.low == pytest.approx(min(low, mine.mean - reach), abs=0.15 * mine.standard_error)
+    random = np.random.default_rng(3)
+    groups = [values[clusters == g] for g in range(12)]
+    means = [np.concatenate([groups[g] for g in random.integers(0, 12, 12)]).mean() for _ in range(5000)]
+    assert mine.standard_error == pytest.approx(np.sqrt(12 / 11) * np.std(means), rel=0.05)
 
 
 def test_the_clustered_error_is_the_textbooks_without_clusters():

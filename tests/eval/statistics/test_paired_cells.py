@@ -1,12 +1,11 @@
-"""Paired comparison of cells, Holm's correction, and whole grids."""
+"""Paired comparison of cells, and Holm's correction."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy import stats
 
 from eval.scores import ScoreTable
-from eval.statistics import compare_grid, holm, paired
+from eval.statistics import corrected_together, holm, paired
 from operators import InputError
 
 RANDOM = np.random.default_rng(0)
@@ -102,68 +101,10 @@ def test_holm_keeps_the_chance_of_any_false_rejection():
     assert 0.03 < false_alarms < 0.07
 
 
-PARAMETERS = {
-    f"{process}{eta}": {"process": process, "eta_kl": eta} for process in ("star", "markov") for eta in (0.1, 0.2, 0.3)
-}
-
-
-@pytest.fixture
-def grid(scores):
-    shifts = {cell: 0.6 * (p["process"] == "star") for cell, p in PARAMETERS.items()}
-    cells = {cell: {"psnr": noisy(shift, i)} for i, (cell, shift) in enumerate(shifts.items())}
-    return scores(cells, parameters=PARAMETERS)
-
-
-def test_a_grid_is_compared_along_one_parameter(grid):
-    found = compare_grid(grid, "psnr", along="process")
-    assert [(r.a, r.b) for r in found] == [(f"star, eta_kl={e}", f"markov, eta_kl={e}") for e in (0.1, 0.2, 0.3)]
-    assert all(result.difference.low > 0 for result in found)
-    assert [r.p_corrected for r in found] == holm([r.p_value for r in found]).tolist()
-    along_eta = compare_grid(grid, "psnr", along="eta_kl")
-    assert len(along_eta) == 6
-    assert min(result.p_corrected for result in along_eta) > 0.05
-
-
-def test_a_grid_is_compared_with_one_cell(grid):
-    found = compare_grid(grid, "psnr", baseline="markov0.1")
-    assert len(found) == 5
-    assert {result.b for result in found} == {"markov, eta_kl=0.1"}
-    assert {r.a for r in found if r.p_corrected < 0.05} == {f"star, eta_kl={e}" for e in (0.1, 0.2, 0.3)}
-
-
-def test_grids_that_cannot_be_compared_are_refused(grid, scores):
-    for words, call in {
-        "either baseline": lambda: compare_grid(grid, "psnr"),
-        "'steps' is not a parameter": lambda: compare_grid(grid, "psnr", along="steps"),
-        "no 'nowhere'": lambda: compare_grid(grid, "psnr", baseline="nowhere"),
-        "no 'ssim'": lambda: compare_grid(grid, "ssim", along="process"),
-    }.items():
-        with pytest.raises(InputError, match=words):
-            call()
-    lone = scores({"a": {"psnr": [1.0, 2.0]}}, parameters={"a": {"process": "star"}})
-    with pytest.raises(InputError, match="no two cells differ"):
-        compare_grid(lone, "psnr", along="process")
-
-
-def test_every_pair_along_a_parameter_saw_the_same_items(arrow_scores):
-    parameters = {"a": {"process": "star"}, "b": {"process": "markov"}}
-    table = arrow_scores({c: {"psnr": HARDNESS} for c in "ab"}, parameters=parameters)
-    short = ScoreTable(pa.concat_tables([table.slice(0, 39), table.slice(40)]))
-    with pytest.raises(InputError, match="1 measurement is only in B: m0039"):
-        compare_grid(short, "psnr", along="process")
-
-
-def test_each_value_may_have_settings_tuned_for_it(scores):
-    """Star and Markov at their own learning rates still pair where the task agrees."""
+def test_comparisons_are_corrected_together(scores):
     table = scores(
-        {cell: {"psnr": np.arange(8.0) + gain} for cell, gain in (("a", 1), ("b", 0), ("c", 5), ("d", 3))},
-        parameters={
-            "a": {"task": "sr", "process": "star", "learning_rate": 10.0},
-            "b": {"task": "sr", "process": "markov", "learning_rate": 20.0},
-            "c": {"task": "blur", "process": "star", "learning_rate": 15.0},
-            "d": {"task": "blur", "process": "markov", "learning_rate": 15.0},
-        },
+        {cell: {"psnr": noisy(shift, i)} for i, (cell, shift) in enumerate((("a", 0.6), ("b", 0.0), ("c", 0.0)))}
     )
-    assert len(compare_grid(table, "psnr", along="process")) == 1
-    found = compare_grid(table, "psnr", along="process", within=["task", "process"])
-    assert sorted(result.difference.mean for result in found) == [1, 2]
+    found = [paired(table.values(a, "psnr"), table.values(b, "psnr")) for a, b in (("a", "b"), ("a", "c"), ("b", "c"))]
+    assert [r.p_corrected for r in corrected_together(found)] == holm([r.p_value for r in found]).tolist()
+    assert corrected_together([]) == []

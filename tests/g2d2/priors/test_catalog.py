@@ -8,8 +8,9 @@ import pytest
 
 from g2d2.priors import TINY, catalog, load_prior
 from g2d2.priors.catalog import CATALOG, Home
+from g2d2.priors.families import FAMILIES
 from g2d2.priors.locating import locate_prior
-from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion.random_weights import random_components
 from operators import InputError
 
 
@@ -17,10 +18,12 @@ def test_every_entry_is_complete():
     assert {"cifar10", "ithq", "cvqdiff-ffhq"} <= CATALOG.keys()
     for name, known in CATALOG.items():
         assert known.name == name
+        assert known.family in FAMILIES.names()
         assert known.licence
         assert known.citation
         assert known.digest or known.digest_reason
-        assert known.image_size % known.token_side == 0
+        assert known.token_side is None or known.image_size % known.token_side == 0
+        assert known.latents is None or known.image_size % known.latents[0] == 0
         assert all(file.size > 0 for file in known.files)
 
 
@@ -50,7 +53,9 @@ def test_a_hub_prior_is_asked_for_at_its_revision(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "huggingface_hub.snapshot_download", lambda repository, **options: asked.update(options) or str(tmp_path)
     )
-    assert locate_prior("ithq") == tmp_path
+    located = locate_prior("ithq")
+    assert located.folder == tmp_path
+    assert located.family.name == "vq_diffusion"
     assert asked["revision"] == CATALOG["ithq"].revision
     assert "*.fp16.*" in asked["ignore_patterns"]
 
@@ -73,7 +78,7 @@ def test_homes_decide_where_a_prior_is_looked_for(tmp_path, monkeypatch):
 
 def test_the_catalog_loads_no_model_library():
     code = (
-        "import sys, g2d2.priors.catalog, g2d2.priors.checking\n"
+        "import sys, g2d2.priors.catalog, g2d2.priors.vq_diffusion.family\n"
         "print([m for m in ('diffusers', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -5,8 +5,8 @@ import torch
 
 from g2d2.priors import TINY, load_prior, random_prior
 from g2d2.priors.compiling import Compiled
-from g2d2.priors.random_weights import random_components
-from g2d2.priors.vq_diffusion import VQDiffusionPrior
+from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
+from g2d2.priors.vq_diffusion.random_weights import random_components
 from operators import InputError
 
 
@@ -71,13 +71,13 @@ def test_changed_networks_are_tried_at_no_cost_to_the_callers_random_numbers(opt
     state = torch.get_rng_state()
     prior = random_prior(**options)
     assert torch.equal(torch.get_rng_state(), state)
-    assert not prior._prompts or prior.encode_prompts([""], [1.0]).embeddings.dtype == options.get(
+    assert len(prior._prompts) == 0 or prior.condition([""], [1.0]).embeddings.dtype == options.get(
         "dtype", torch.float32
     )
 
 
 def test_plain_networks_are_not_tried(monkeypatch):
-    monkeypatch.setattr("g2d2.priors.vq_diffusion.ask", lambda *_: pytest.fail("asked"))
+    monkeypatch.setattr("g2d2.priors.vq_diffusion.prior.ask", lambda *_: pytest.fail("asked"))
     random_prior()
     random_prior(dtype=torch.float64)
 

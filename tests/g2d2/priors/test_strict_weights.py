@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from g2d2.priors import TINY, load_prior, prior_digest
-from g2d2.priors.random_weights import random_components
+from g2d2.priors.vq_diffusion.random_weights import random_components
 from operators import InputError
 
 WEIGHTS = {
@@ -79,7 +79,7 @@ def test_the_position_numbers_old_text_encoders_keep_are_no_foreign_tensor(folde
         tensors |= old | {"text_model.embeddings.position_ids": torch.arange(16)[None]}
 
     rewrite(folder, "text_encoder", age)
-    states = [load_prior(source).encode_prompts(["a"], [1.0]).embeddings for source in (folder, tiny_prior)]
+    states = [load_prior(source).condition(["a"], [1.0]).embeddings for source in (folder, tiny_prior)]
     assert torch.equal(*states)
 
 

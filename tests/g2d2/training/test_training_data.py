@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from g2d2.training.data import PROMPTS, fetch, load_split
-from g2d2.training.evaluate import balanced
+from g2d2.training.data import PROMPTS, balanced, fetch, load_split
 from g2d2.training.heldout import write_held_out
 from operators.errors import InputError
 

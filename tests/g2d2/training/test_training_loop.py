@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from g2d2.training.loop import run_stage
-from g2d2.training.recipe import StageLimits
+from g2d2.training.settings import StageLimits
 
 
 class Counter:
@@ -60,3 +60,8 @@ def test_without_a_terminal_progress_is_plain_lines(tmp_path: Path, capsys: pyte
 def test_no_partial_checkpoint_is_left(tmp_path: Path) -> None:
     run_stage(Counter(), StageLimits(minutes=60, steps=2, save_every_seconds=0), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["counter.ckpt"]
+
+
+def test_processor_minutes_leave_out_what_others_had_of_the_cores(tmp_path: Path) -> None:
+    history = run_stage(Counter(), StageLimits(minutes=60, steps=20, clock="processor"), tmp_path)
+    assert history[-1]["seconds"] < 0.5 * 20 * 0.005  # the counter sleeps, as a process that waits its turn

@@ -3,14 +3,14 @@
 import torch
 from diffusers import VQDiffusionScheduler
 
-from g2d2.training.codebook import MovingCodebook, kmeans, nearest
 from g2d2.training.data import PROMPTS
 from g2d2.training.loop import cosine_lr, step_generator
-from g2d2.training.noise import corrupt, spread_timesteps
 from g2d2.training.orthogonal import OrthogonalMomentum, orthogonalise
-from g2d2.training.recipe import Recipe, TransformerSettings
-from g2d2.training.text import build_tokenizer
-from g2d2.training.transformer import TokenPrior
+from g2d2.training.vq_diffusion.codebook import MovingCodebook, kmeans, nearest
+from g2d2.training.vq_diffusion.prompt_text import build_tokenizer
+from g2d2.training.vq_diffusion.token_noise import corrupt, spread_timesteps
+from g2d2.training.vq_diffusion.token_transformer import TokenPrior
+from g2d2.training.vq_diffusion.vq_recipe import TransformerSettings, VQDiffusionRecipe
 
 
 def test_kmeans_covers_separated_clusters() -> None:
@@ -99,7 +99,7 @@ def test_schedule_and_budget() -> None:
     assert cosine_lr(0.0) < 0.1
     assert cosine_lr(0.03) == 1.0
     assert abs(cosine_lr(1.0) - 0.02) < 1e-9
-    recipe = Recipe(out="x").with_minutes(41)
+    recipe = VQDiffusionRecipe(out="x").with_minutes(41)
     assert abs(recipe.vqvae_limits.minutes + recipe.transformer_limits.minutes - 41) < 1e-9
     first, again = (torch.rand(3, generator=step_generator(0, "a", 1)) for _ in range(2))
     assert torch.equal(first, again)

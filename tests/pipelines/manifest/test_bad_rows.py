@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from pipelines.manifest.manifest_record import Summary
 from pipelines.manifest.schema import SCHEMA, row_digest
-from pipelines.manifest.summary import Summary
 from tests.pipelines.manifest.conftest import png
 
 IDENTITY = ["--operator", "identity"]
@@ -114,11 +114,11 @@ ABSURD = {
     "deep": {"operator_params": '{"a":' + "[" * 800 + "]" * 800 + "}"},
     "not-json": {"operator_params": "{" * 300},
     "list": {"operator_params": "[1, 2]"},
-    "huge": {"image_shape": [3, 2**31 - 1, 2**31 - 1]},
-    "wide": {"image_shape": [3, 1, 2**31 - 1]},
-    "flat": {"image_shape": [8, 8]},
-    "holes": {"image_shape": [3, None, 8]},
-    "negative": {"image_shape": [3, -8, 8]},
+    "huge": {"x_shape": [3, 2**31 - 1, 2**31 - 1]},
+    "wide": {"x_shape": [3, 1, 2**31 - 1]},
+    "flat": {"x_shape": [8, 8]},
+    "holes": {"x_shape": [3, None, 8]},
+    "negative": {"x_shape": [3, -8, 8]},
     "y-holes": {"y_shape": [3, None, 8]},
     "operator": {"operator": "no_such_operator"},
     "truth": {"truth": b"broken"},

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from operators import InputError, build_operator, measure
+from pipelines.console.options import item_seed
 from pipelines.manifest import Manifest, NothingBuiltError, decode_truth, measurement, read_row, writing
-from pipelines.options import item_seed
 
 
 def pixels(number, side=8):
@@ -42,10 +42,10 @@ def test_a_row_holds_what_was_measured(make_table, build):
     assert torch.equal(decode_truth(row), truth)
     assert row["seed"] == item_seed(0, row["id"])
     assert json.loads(row["operator_params"]) == {"kernel_size": 5, "std": 1.0}
-    operator = build_operator("gaussian_blur", {"kernel_size": 5, "std": 1}, image_shape=(3, 8, 8))
+    operator = build_operator("gaussian_blur", {"kernel_size": 5, "std": 1}, x_shape=(3, 8, 8))
     expected = measure(operator, truth[None], sigma=0.05, seeds=[row["seed"]])[0]
     torch.testing.assert_close(measurement(row), expected, rtol=0, atol=1e-6)
-    assert (row["y_shape"], row["image_shape"], row["sigma"]) == ([3, 8, 8], [3, 8, 8], 0.05)
+    assert (row["y_shape"], row["x_shape"], row["sigma"]) == ([3, 8, 8], [3, 8, 8], 0.05)
 
 
 def test_tasks_measure_every_source_and_share_its_name(make_table, build):
@@ -145,7 +145,7 @@ def test_pictures_of_many_sizes_keep_their_own(tmp_path, build):
     for number, side in enumerate([8, 8, 12, 8, 12]):
         Image.fromarray(pixels(number, side)).save(tmp_path / f"{number}.png")
     rows = rows_of(build(tmp_path, tmp_path.parent / f"{tmp_path.name}-out").url)
-    assert [row["image_shape"][1] for row in rows] == [8, 8, 12, 8, 12]
+    assert [row["x_shape"][1] for row in rows] == [8, 8, 12, 8, 12]
     assert [row["source"] for row in rows] == list("01234")
 
 

@@ -60,7 +60,7 @@ def test_changed_content_is_found(folder, values, problem):
         ({"y_shape": [3, 4, 16]}, "identity/img-1: identity: the measurement batch has shape (1, 3, 4, 16)"),
         ({"operator": "blur"}, "identity/img-1: operator is 'blur'"),
         ({"operator_params": '{"x":1}'}, "identity/img-1: identity: unknown setting 'x'"),
-        ({"image_shape": [3, 0, 8]}, "identity/img-1: image_shape is (3, 0, 8)"),
+        ({"x_shape": [3, 0, 8]}, "identity/img-1: x_shape is (3, 0, 8)"),
         ({"sigma": -1.0}, "identity/img-1: its sigma is -1.0"),
         ({"id": "identity/a b"}, "identity/a b: as an id, it may only hold letters"),
         ({"id": "identity/img-2"}, "identity/img-2: another row has the same id"),
@@ -77,7 +77,9 @@ def test_what_readers_rely_on_is_checked_beyond_the_digest(folder, values, probl
 
 def test_a_row_without_truth_is_fine_but_another_manifest(folder):
     change(folder, 1, {"truth": None}, sign=True)
-    assert [line.partition(":")[0] for line in problems(folder)] == ["manifest.json"]
+    digest, truths = problems(folder)
+    assert digest.startswith("manifest.json: its digest is ")
+    assert truths == "manifest.json: it says 0 of identity without truth and the rows 1."
 
 
 def test_shards_that_are_gone_cut_or_foreign_are_named(folder, g2d2):

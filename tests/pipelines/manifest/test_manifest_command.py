@@ -22,7 +22,7 @@ def built(g2d2, tmp_path):
 
 def test_build_tells_what_it_did_and_keeps_how(built, g2d2):
     summary = json.loads((built / "manifest.json").read_text())
-    assert (summary["format_version"], summary["rows"], summary["rejected"]) == (1, 10, [])
+    assert (summary["format_version"], summary["rows"], summary["rejected"]) == (2, 10, [])
     assert summary["built"] == {
         "g2d2": summary["built"]["g2d2"],
         "source": "cifar10-heldout",
@@ -65,7 +65,7 @@ def test_show_prints_a_summary_and_rows_and_draws_a_sheet(built, g2d2, tmp_path)
     assert code == 0
     assert "measurements  10 in 1 file\n" in said
     table = said.split("\n\n")[1].splitlines()
-    assert table[0].split() == ["id", "task", "operator", "sigma", "prompt", "image", "y"]
+    assert table[0].split() == ["id", "task", "operator", "sigma", "prompt", "x", "y"]
     assert len(table) == 4
     assert table[1].split()[0] == "sr4-32/airplane-000"
     assert table[1].endswith("  32x32  8x8")

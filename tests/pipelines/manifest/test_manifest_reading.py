@@ -52,8 +52,8 @@ def places(manifest):
 def test_the_index_streams_light_columns_with_places(manifest):
     batches = list(manifest.index())
     assert batches[0].schema.names == [
-        "id", "source", "task", "y_shape", "image_shape", "operator", "operator_params", "sigma", "prompt", "seed",
-        "digest", "shard", "row",
+        "id", "source", "task", "signal", "y_shape", "x_shape", "operator", "operator_params", "sigma", "prompt",
+        "seed", "digest", "shard", "row",
     ]  # fmt: skip
     assert (batches[0].schema.field("shard").type, batches[0].schema.field("row").type) == (pa.int32(), pa.int32())
     assert places(manifest) == [(0, row) for row in range(80)] + [(1, row) for row in range(30)]
@@ -124,7 +124,7 @@ def test_rows_become_tensors_and_operators(manifest):
     assert torch.equal(measurement(row), measurement(plain))
     assert decode_truth(row).shape == (3, 8, 8)
     operator = build_row_operator(row)
-    assert (operator.name, operator.image_shape) == ("identity", (3, 8, 8))
+    assert (operator.name, operator.x_shape) == ("identity", (3, 8, 8))
     assert build_row_operator(row) is not operator
     residual = measurement(row) - operator(decode_truth(row)[None])[0]
     assert residual.std() == pytest.approx(0.05, rel=0.2)
@@ -138,7 +138,7 @@ def test_rows_become_tensors_and_operators(manifest):
         (measurement, {"y_shape": [3, 4, 16]}, "the measurement batch has shape"),
         (decode_truth, {"truth": None}, "it holds no ground truth"),
         (decode_truth, {"truth": b"x"}, "cannot be read as a picture"),
-        (decode_truth, {"image_shape": [3, 9, 9]}, "image_shape says"),
+        (decode_truth, {"x_shape": [3, 9, 9]}, "x_shape says"),
         (build_row_operator, {"operator": "blur"}, "operator is 'blur'"),
         (build_row_operator, {"operator_params": "{"}, "must be a JSON object"),
         (build_row_operator, {"operator_params": '{"a":1}'}, "unknown setting 'a'"),
@@ -157,7 +157,11 @@ def test_what_cannot_be_opened_is_one_sentence(manifest, tmp_path):
     text = tmp_path / "manifest" / "manifest.json"
     values = json.loads(text.read_text())
     for content, message in (
-        (json.dumps(values | {"format_version": 2}), "its format_version is 2 and this program reads 1"),
+        (
+            json.dumps(values | {"format_version": 1}),
+            "its format_version is 1 and this program reads 2; build it again with the same command and --overwrite: "
+            "the measurements will be the same",
+        ),
         (json.dumps([]), "its format_version is None"),
         (json.dumps(values | {"rows": "many"}), "rows is 'many'"),
         ("{", "its manifest.json is not JSON"),

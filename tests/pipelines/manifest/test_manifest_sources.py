@@ -10,6 +10,7 @@ from PIL import Image
 from operators import InputError, validate
 from pipelines.manifest import BuildSettings, picture
 from pipelines.manifest.measuring import Measurer
+from pipelines.manifest.picture_rows import PictureRows
 from pipelines.manifest.prompts import prompt_rule
 from pipelines.manifest.schema import safe_id
 from pipelines.manifest.sources import open_source
@@ -26,11 +27,12 @@ def look(source, **settings):
     """Ids, labels, prompts and first pixels of a source, and why others are left out."""
     chosen = validate(BuildSettings, {"source": str(source), "operator": "identity", **settings})
     opened = open_source(chosen)
-    measurer = Measurer(chosen, prompt_rule(chosen, opened.columns))
-    rows = [row for rows in measurer.rows(opened.pictures) for row in rows]
-    assert opened.count == len(rows) + len(measurer.rejected)
+    rejected = []
+    sources = PictureRows(chosen, prompt_rule(chosen, opened.columns), rejected)
+    rows = [row for rows in Measurer(rejected).rows(sources(opened.pictures)) for row in rows]
+    assert opened.count == len(rows) + len(rejected)
     found = [(row.source, row.label, row.prompt, Image.open(io.BytesIO(row.truth)).getpixel((0, 0))[0]) for row in rows]
-    return found, [one.reason for one in measurer.rejected]
+    return found, [one.reason for one in rejected]
 
 
 def test_a_folder_is_read_at_any_depth_in_order_without_hidden_files(tmp_path):

@@ -9,10 +9,10 @@ import yaml
 from PIL import Image
 
 from eval.scores import score_schema
-from pipelines.layout import SweepFolder
-from pipelines.plan import make_plan
-from pipelines.scorings import SCORING_VERSION, Scoring
-from pipelines.solving import SOLVED_SCHEMA
+from pipelines.plan.planning import make_plan
+from pipelines.schemas import SOLVED_SCHEMA
+from pipelines.score.scorings import SCORING_VERSION, Scoring
+from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import _summary, collect, failed_shards
 
 
@@ -41,7 +41,8 @@ class HandSolved:
                 self.solved += len(rows)
                 solved = pa.Table.from_pylist(kept, schema=SOLVED_SCHEMA)
                 folder.store.write_table(folder.solved_name(shard.name), solved)
-                parameters = {"task": pa.string(), "process": pa.string()}
+                parameters = dict.fromkeys(("task", "arm", "method", "prior", "process"), pa.string())
+                parameters |= {"iterations": pa.int64()}
                 schema = score_schema([*spec.metrics, "seconds", "peak_bytes"], parameters, scoring=SCORING_VERSION)
                 scores = pa.Table.from_pylist(kept, schema=schema)
                 folder.store.write_table(folder.scores_name(scoring, shard.name), scores)
@@ -53,8 +54,10 @@ class HandSolved:
         error = "it failed" if place in self.failed else None
         numbers = {"psnr": 20.0 + number, "residual": 1.0, "seconds": 1.0, "peak_bytes": 300}
         numbers = dict.fromkeys(numbers) if error else numbers
-        facts = {"task": cell.task, "process": place[0], "settings": "{}", "device": "cpu", "batch_rows": 1}
-        return item | numbers | facts | {"error": error, "image": None if error else _picture(), "place": place}
+        facts = {name: getattr(cell, name) for name in ("task", "arm", "method", "prior")}
+        facts |= {name: cell.settings[name] for name in ("process", "iterations")}
+        facts |= {"signal": "image", "settings": "{}", "device": "cpu", "batch_rows": 1}
+        return item | numbers | facts | {"error": error, "x": None if error else _picture(), "place": place}
 
 
 def change(path, **changes):

@@ -9,7 +9,7 @@ from eval.scores import score_schema
 from pipelines.nightly.records import CellRecord, Level, NightRecord, Reading
 from tests.pipelines.sweep_cases import run
 
-PLANTED = "tests.pipelines.nightly.plants:solve"
+PLANTED = "tests.pipelines.nightly.plants:Planted"
 
 
 def reading(seconds, peak=100, device="cpu", turn=0):

@@ -1,4 +1,4 @@
-"""The real solver, with a fault planted in it on demand.
+"""The real method, with a fault planted in it on demand.
 
 A night's cells are known by task, method and settings; a bug in the code shows in none of them. So the method is this
 one on every night, and a named actor tells which fault it has tonight.
@@ -10,7 +10,7 @@ import ray
 import torch
 from safetensors.torch import load_file, save_file
 
-from g2d2.solver import solve as right
+from g2d2.methods.g2d2 import G2D2
 from operators.gaussian_blur import gaussian_taps
 
 NAME = "nightly-plant"
@@ -30,18 +30,20 @@ class Plant:
         return self.fault
 
 
-def solve(prior, operator, y, settings, *, seeds, **options):
-    """`g2d2.solve`, right or wrong."""
-    fault = ray.get(ray.get_actor(NAME).get.remote())
-    if fault == "gamma":
-        settings = [one.model_copy(update={"gamma": 1 - one.gamma}) for one in settings]
-    if fault == "padding":
-        operator = padded_wrongly(operator)
-    if fault == "seeds":
-        seeds = [seed + 1 for seed in seeds]
-    if fault == "crash":
-        raise RuntimeError("planted")
-    return right(prior, operator, y, settings, seeds=seeds, **options)
+class Planted(G2D2):
+    """G2D2, right or wrong."""
+
+    def run(self, prior, operator, y, settings, *, seeds, **options):
+        fault = ray.get(ray.get_actor(NAME).get.remote())
+        if fault == "gamma":
+            settings = [one.model_copy(update={"gamma": 1 - one.gamma}) for one in settings]
+        if fault == "padding":
+            operator = padded_wrongly(operator)
+        if fault == "seeds":
+            seeds = [seed + 1 for seed in seeds]
+        if fault == "crash":
+            raise RuntimeError("planted")
+        return super().run(prior, operator, y, settings, seeds=seeds, **options)
 
 
 def padded_wrongly(operator):

@@ -1,8 +1,10 @@
 """A night that is not whole never reads as passed, whatever was compared: headline, outcome, summary, JUnit, report."""
 
+import re
 import xml.etree.ElementTree as xml
 
 import pytest
+import yaml
 
 from tests.pipelines.nightly.hand_solved import change
 from tests.pipelines.sweep_cases import run
@@ -55,3 +57,28 @@ def test_a_regression_is_called_failed_also_with_failed_rows(quick, hand_solved)
     code, facts = night("b")
     assert (code, facts["night"]["outcome"]) == (1, "failed")
     assert facts["headline"].startswith("6 rows failed; failed: 1 missing")
+
+
+def test_a_night_with_another_setting_is_compared_and_says_which(quick, capsys):
+    path, night = quick
+    night("a")
+    assert run("nightly", "accept", path, "--reason", "right") == 0
+    settings = yaml.safe_load(path.read_text())["sweep"]["solver"]
+    change(path, solver=settings | {"settings": settings["settings"] | {"iterations": 7}})
+    code, facts = night("b")
+    assert (code, facts["headline"]) == (0, "passed: 1 unchanged")
+    assert facts["gate"]["judgements"][0]["changes"] == ["iterations 5 -> 7"]
+    assert run("nightly", path, "--night", "b") == 0
+    assert "settings differ: iterations 5 -> 7" in capsys.readouterr().out
+
+
+def test_the_page_of_a_failed_night_opens_with_its_verdict(quick, hand_solved, tmp_path):
+    path, night = quick
+    night("a")
+    assert run("nightly", "accept", path, "--reason", "right") == 0
+    hand_solved.failed = {("star", 0)}
+    assert night("b")[0] != 0
+    good, bad = ((tmp_path / "out" / "history" / name / "report.html").read_text() for name in ("a", "b"))
+    assert re.findall(r'<section id="([\w-]+)"', good)[0] == "summary"
+    assert re.findall(r'<section id="([\w-]+)"', bad)[:2] == ["more-1", "summary"]
+    assert ">Nightly: b, 1 row failed; failed: 1 missing</h2>" in bad

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from eval.gate import Verdict
+from eval.gate import CellPair, Verdict
+from eval.record import SweepRecord
 from eval.scores import ScoreTable, score_schema
 from pipelines.nightly.calibrating import read_device
 from pipelines.nightly.costs import cell_records, judge_costs
@@ -20,7 +21,7 @@ def measured(seconds, readings, peak=300.0):
         for i, s in enumerate(seconds)
     ]
     table = pa.Table.from_pylist(rows, schema=score_schema(["psnr", "seconds", "peak_bytes"], {}))
-    return cell_records(ScoreTable(table), readings, {"c": "star"})[0]
+    return cell_records(SweepRecord(ScoreTable(table)), readings)[0]
 
 
 def accepted(record):
@@ -29,7 +30,7 @@ def accepted(record):
 
 def judged(now, before, metric="speed", share=0.25):
     old = night("a", {metric: before}, calibration=[reading(0.1, device="a GPU")])
-    return judge_costs(night("b", {} if now is None else {metric: now}), accepted(old), {metric: share})[0]
+    return judge_costs(night("b", {} if now is None else {metric: now}), accepted(old), {metric: share}, {})[0]
 
 
 def test_a_machine_half_as_fast_changes_no_ratio():
@@ -74,6 +75,15 @@ def test_a_loss_must_hold_wherever_the_calibrations_put_it(now, before, verdict)
     assert judged(now, before).verdict is verdict
 
 
+def test_a_cell_with_other_settings_is_held_against_the_one_it_stands_for():
+    old = night("a", {"speed": level(10)}, calibration=[reading(0.1, device="a GPU")])
+    new = night("b", {"speed": level(14)})
+    new = new.model_copy(update={"cells": [new.cells[0].model_copy(update={"cell": "other"})]})
+    pairs = {"c": CellPair("other", ("iterations 6 -> 8",))}
+    (found,) = judge_costs(new, accepted(old), {"speed": 0.25}, pairs)
+    assert (found.verdict, found.changes) == (Verdict.REGRESSED, ("iterations 6 -> 8",))
+
+
 def test_reasons_are_in_words():
     assert judged(level(14, 13.5, 14.5), level(10, 9.9, 10.1)).reason == "40% slower than the baseline, calibrated"
     assert "anything from 9% slower to 78% slower" in judged(level(14, 12, 16), level(10, 9, 11)).reason
@@ -87,9 +97,9 @@ def test_nothing_is_judged_where_nothing_is_asked_and_no_costs_of_a_shared_cpu()
         return night("b", new, calibration=calibration), accepted(night("a", old, calibration=calibration))
 
     asked = {"speed": 0.1, "memory": 0.1}
-    assert judge_costs(*nights("cpu"), asked) == []
-    assert judge_costs(*nights("a GPU"), dict.fromkeys(asked)) == []
-    found = judge_costs(*nights("a GPU"), asked)
+    assert judge_costs(*nights("cpu"), asked, {}) == []
+    assert judge_costs(*nights("a GPU"), dict.fromkeys(asked), {}) == []
+    found = judge_costs(*nights("a GPU"), asked, {})
     assert [(one.metric, one.verdict) for one in found] == [(name, Verdict.REGRESSED) for name in asked]
 
 

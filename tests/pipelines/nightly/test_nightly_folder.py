@@ -4,7 +4,7 @@ import pytest
 
 from operators import InputError
 from pipelines.nightly import NightlyFolder, accept
-from pipelines.nightly.spec import NightlySpec
+from pipelines.nightly.nightly_spec import NightlySpec
 from tests.pipelines.nightly.night_cases import level, night, reading, score_table
 
 

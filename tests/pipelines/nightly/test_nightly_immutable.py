@@ -6,7 +6,7 @@ import shutil
 import pytest
 import yaml
 
-from g2d2.priors.random_weights import TINY, random_components
+from g2d2.priors.vq_diffusion.random_weights import TINY, random_components
 from tests.pipelines.nightly.hand_solved import change
 from tests.pipelines.nightly.night_cases import plain_pictures
 from tests.pipelines.sweep_cases import run

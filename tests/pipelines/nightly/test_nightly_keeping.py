@@ -8,7 +8,7 @@ import pytest
 
 from tests.pipelines.nightly.hand_solved import change
 from tests.pipelines.sweep_cases import run
-from tests.pipelines.tracking.conftest import empty_database  # noqa: F401  # a fixture
+from tests.pipelines.track.conftest import empty_database  # noqa: F401  # a fixture
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def broken(*_, **__):
     raise RuntimeError("planted at http://me:secret@host")
 
 
-@pytest.mark.parametrize("part", ["render_report", "nightly_section", "track", "NightlyFolder.prune"])
+@pytest.mark.parametrize("part", ["render_sweep", "nightly_section", "track", "NightlyFolder.prune"])
 def test_whatever_fails_after_the_verdict_costs_a_warning(part, tracked, tmp_path, monkeypatch, capsys):
     path, _, _ = tracked
     monkeypatch.setattr(f"pipelines.nightly.keeping.{part}", broken)
@@ -48,7 +48,7 @@ def test_whatever_fails_after_the_verdict_costs_a_warning(part, tracked, tmp_pat
     record, verdict = (json.loads(kept(tmp_path, "a", name)) for name in ("night.json", "verdict.json"))
     assert record == verdict["night"]
     assert (record["run"] is None) == (part == "track")
-    assert ("report.html" in verdict["files"]) == (part not in ("render_report", "nightly_section"))
+    assert ("report.html" in verdict["files"]) == (part not in ("render_sweep", "nightly_section"))
     assert kept(tmp_path, "a", "junit.xml")
     assert kept(tmp_path, "a", "scores.parquet")
 
@@ -58,7 +58,7 @@ def test_the_verdict_is_there_before_anything_else_begins(tracked, tmp_path, mon
         raise SystemExit("the machine went away")
 
     path, _, _ = tracked
-    monkeypatch.setattr("pipelines.nightly.keeping.render_report", gone)
+    monkeypatch.setattr("pipelines.nightly.keeping.render_sweep", gone)
     with pytest.raises(SystemExit):
         run("nightly", path, "--night", "a")
     for name in ("night.json", "verdict.json", "junit.xml", "summary.md", "scores.parquet"):
@@ -66,11 +66,11 @@ def test_the_verdict_is_there_before_anything_else_begins(tracked, tmp_path, mon
 
 
 def test_one_page_is_made_and_mlflow_has_it_also_when_judged_again(tracked, tmp_path, monkeypatch):
-    import pipelines.reporting
+    import pipelines.report
 
     path, night, pages = tracked
-    made, render = [], pipelines.reporting.render_page
-    monkeypatch.setattr("pipelines.reporting.render_page", lambda *words: made.append(words) or render(*words))
+    made, render = [], pipelines.report.render_page
+    monkeypatch.setattr("pipelines.report.render_page", lambda *words: made.append(words) or render(*words))
     _, first = night("a")
     assert len(made) == 1
     assert pages(first["night"]["run"]) == kept(tmp_path, "a", "report.html")

@@ -1,9 +1,9 @@
 """The nightly part of a report: what its charts are drawn from."""
 
 from eval.trend import ChangePoint
+from pipelines.nightly.night_trends import Trend
 from pipelines.nightly.records import Level
 from pipelines.nightly.section import _lines
-from pipelines.nightly.trend import Trend
 
 
 def test_a_new_level_rings_points_of_its_own_line():

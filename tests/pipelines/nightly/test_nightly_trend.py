@@ -3,8 +3,8 @@
 import numpy as np
 
 from pipelines.nightly.facts import what_changed
-from pipelines.nightly.telling import sparkline, trend_rows
-from pipelines.nightly.trend import trends
+from pipelines.nightly.night_text import sparkline, trend_rows
+from pipelines.nightly.night_trends import trends
 from tests.pipelines.nightly.night_cases import level, night
 
 

@@ -57,8 +57,8 @@ def test_planted_faults_are_caught_and_named(plant, tmp_path, capsys):
         code, gate = night(name, fault)
         assert (code, gate["counts"]) == (1, {"regressed": 2}), name
         assert {(j["label"], j["metric"]) for j in gate["judgements"]} == {
-            (f"{TASK}, star", "psnr"),
-            (f"{TASK}, star", "ssim"),
+            (f"{TASK}, Planted", "psnr"),
+            (f"{TASK}, Planted", "ssim"),
         }
     coarsen_decoder(prior)
     code, gate = night("5-decoder", None)

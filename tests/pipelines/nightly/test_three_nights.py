@@ -48,7 +48,7 @@ def test_accept_an_unchanged_night_passes_a_wrong_gamma_is_caught_and_named(hous
     assert code == 1
     assert out.splitlines()[-2] == "failed: 1 regressed"
     failure = xml.parse(junit).getroot().find(".//failure")
-    assert failure.get("message").startswith("psnr of gaussian_blur, star is regressed: ")
+    assert failure.get("message").startswith("psnr of gaussian_blur, Planted is regressed: ")
     assert "| regressed | psnr |" in summary.read_text()
     kept = tmp_path / "out" / "history" / "n3"
     assert {file.name for file in kept.iterdir()} >= {"night.json", "verdict.json", "scores.parquet", "report.html"}

@@ -1,0 +1,74 @@
+"""A sweep in a sentence: what its contrasts show, and where nothing is better than the measurement itself."""
+
+from collections.abc import Sequence
+
+from eval.record.contrasts import Contrast, most_images, too_few
+from eval.record.sweep_record import SweepRecord
+from operators.plurals import counted
+
+
+def headline(record: SweepRecord) -> str:
+    """`star beats markov in all of 4 comparisons`, and where that is worse than doing nothing."""
+    amount = amount_words(record.contrasts, "comparison") if record.contrasts else "The best settings of every task"
+    nothing = added_nothing(record)
+    return amount if nothing is None else f"{amount}. {nothing}"
+
+
+def amount_words(contrasts: Sequence[Contrast], noun: str) -> str:
+    """What contrasts with one baseline amount to, counted in comparisons or metrics."""
+    baseline, rivals = contrasts[0].b, list(dict.fromkeys(one.a for one in contrasts))
+    if not most_images(contrasts):
+        return f"{_listed([*rivals, baseline])} are not compared: {contrasts[0].reason}"
+    if undecidable(contrasts) is not None and not any(one.winner for one in contrasts):
+        return undecidable(contrasts) or ""
+    if len(rivals) == 1:
+        return _pair_words(contrasts, noun)
+    return f"Against {baseline}: " + ", ".join(
+        _rival_words(name, [one for one in contrasts if one.a == name]) for name in rivals
+    )
+
+
+def undecidable(contrasts: Sequence[Contrast]) -> str | None:
+    """`4 images cannot tell star from markov; 8 can`, where no difference however clear could count as one."""
+    needed = too_few(contrasts)
+    if needed is None:
+        return None
+    names = _listed(list(dict.fromkeys(one.a for one in contrasts)))
+    return f"{counted(most_images(contrasts), 'image')} cannot tell {names} from {contrasts[0].b}; {needed} can"
+
+
+def added_nothing(record: SweepRecord) -> str | None:
+    """Tasks in which no cell is better than the measurement itself, with the metrics that say so."""
+    worse: dict[str, list[str]] = {}
+    for best in record.best:
+        if best.adds_nothing:
+            worse.setdefault(best.task, []).append(best.metric.name)
+    if not worse:
+        return None
+    return "Nothing is better than the measurement itself in " + "; ".join(
+        f"{task} by {_listed(metrics)}" for task, metrics in worse.items()
+    )
+
+
+def _pair_words(contrasts: Sequence[Contrast], noun: str) -> str:
+    a, b, count = contrasts[0].a, contrasts[0].b, len(contrasts)
+    won, lost = (sum(one.winner == side for one in contrasts) for side in ("a", "b"))
+    what = f"of {counted(count, noun)}"
+    if count in (won, lost):
+        words = f"{a} beats {b}" if won else f"{b} beats {a}"
+        return f"{words} in all {what}" if count > 1 else words
+    if not won and not lost:
+        return f"No difference between {a} and {b} is shown in any {what}"
+    return f"{a} wins {won}, {b} {lost}, {count - won - lost} undecided {what}"
+
+
+def _rival_words(name: str, contrasts: Sequence[Contrast]) -> str:
+    won, lost = (sum(one.winner == side for one in contrasts) for side in ("a", "b"))
+    if not won and not lost:
+        return f"{name} not told apart"
+    parts = [f"{word} in {count}" for word, count in (("better", won), ("worse", lost)) if count]
+    return f"{name} {' and '.join(parts)} of {len(contrasts)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

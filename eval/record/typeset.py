@@ -1,0 +1,56 @@
+"""Tables of words as Markdown and as LaTeX (booktabs)."""
+
+from collections.abc import Sequence
+
+from eval.record.word_tables import WordTable
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "<": "$<$", ">": "$>$",
+}  # fmt: skip
+
+
+def markdown(one: WordTable) -> str:
+    """A pipe table below its caption."""
+    return f"{_markdown(one.caption)}\n\n{pipe_table(one.header, one.rows)}\n"
+
+
+def pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; whatever an entry holds, it stays one."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(_markdown(entry) for entry in line) + " |" for line in lines)
+
+
+def latex(one: WordTable) -> str:
+    """A booktabs table; needs `\\usepackage{booktabs}`."""
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_words(one.caption)}}}",
+        rf"\begin{{tabular}}{{{'l' * (len(one.header) - 1)}r}}",
+        r"\toprule",
+        _latex_row(one.header),
+        r"\midrule",
+        *map(_latex_row, one.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_words(text: str) -> str:
+    """Text in which no character is a command."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _latex_row(row: Sequence[str]) -> str:
+    # braces keep a bracket at a row's start from being read as an option of the line break before it
+    words = [f"{{{latex_words(entry)}}}" if entry.startswith("[") else latex_words(entry) for entry in row]
+    return " & ".join(words) + r" \\"
+
+
+def _markdown(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(escaped.split())

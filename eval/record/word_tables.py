@@ -1,0 +1,143 @@
+"""The tables of a sweep in words: every cell, the best ones, contrasts. Whoever shows them only sets the type."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eval.cell_labels import value_words
+from eval.record.cell_result import CellResult
+from eval.record.contrasts import Contrast
+from eval.record.numbers import mean_words, p_shown, shown
+from eval.record.sweep_record import SweepRecord
+from eval.statistics import Interval
+
+ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
+MEASURED = "the measurement itself"
+"""Stands where a row has its arm."""
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Words and numbers as text, before they are set in any language."""
+
+    name: str
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+def all_tables(record: SweepRecord) -> list[WordTable]:
+    """What a results section starts from; a table without rows is left out."""
+    tables = [best_table(record), contrast_table(record.contrasts), point_table(record.pointwise), cell_table(record)]
+    return [one for one in tables if one.rows]
+
+
+def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
+    """Every cell with its means, then what the measurements of each task are worth by themselves."""
+    names = list(dict.fromkeys(name for distances in record.distances.values() for name in distances))
+    columns = _naming_columns(record)
+    header = [*columns, *(metric.name + ARROWS[metric.direction] for metric in record.metrics), *names]
+    header += ["s/image", "n", "failed", *(["id"] if ids else [])]
+    rows = []
+    for cell in record.cells:
+        distances = record.distances.get(cell.id, {})
+        rows.append(
+            [
+                *_naming(cell, columns),
+                *_means(record, cell.means),
+                *(str(distances.get(name, "-")) for name in names),
+                "-" if cell.seconds is None else shown(cell.seconds, 3),
+                str(cell.solved),
+                str(cell.failed),
+                *([cell.id] if ids else []),
+            ]
+        )
+    for task, means in record.measurements.items():
+        count = max((mean.clusters for mean in means.values()), default=0)
+        rest = ["-"] * (len(columns) - 2), ["-"] * (len(names) + 1), [str(count), "-", *(["-"] if ids else [])]
+        rows.append([task, MEASURED, *rest[0], *_means(record, means), *rest[1], *rest[2]])
+    return WordTable("cells", "Every cell: means with 95 % intervals.", header, rows)
+
+
+def best_table(record: SweepRecord) -> WordTable:
+    """The winner of every task and metric."""
+    header = ["task", "metric", "best", "mean [95 %]", "unit", "images", "tied"]
+    header += [MEASURED] if record.measurements else []
+    rows = [
+        [one.task, one.metric.name, one.cell.label, mean_words(one.mean), one.metric.unit, one.of_images]
+        + [f"{one.tied} of {one.rivals}"]
+        + (["-" if one.measured is None else shown(one.measured.mean)] if record.measurements else [])
+        for one in record.best
+    ]
+    return WordTable("best", "Best cell per task and metric, with 95 % intervals resampled by image.", header, rows)
+
+
+def contrast_table(contrasts: Sequence[Contrast]) -> WordTable:
+    """Best against best."""
+    chosen = ", chosen on other images than it is judged by" if any(one.chosen for one in contrasts) else ""
+    caption = f"{_what(contrasts)}, each at its best{chosen}; {_family(contrasts)}."
+    return WordTable("contrasts", caption, *_contrast_rows(contrasts))
+
+
+def point_table(contrasts: Sequence[Contrast]) -> WordTable:
+    """Cells that differ in nothing else that varies."""
+    caption = f"{_what(contrasts)} where all else that varies agrees; {_family(contrasts)}."
+    return WordTable("contrasts-by-point", caption, *_contrast_rows(contrasts))
+
+
+def tally_table(contrasts: Sequence[Contrast]) -> WordTable:
+    """At how many points each side won."""
+    groups: dict[tuple[str, str, str], list[str | None]] = {}
+    for one in contrasts:
+        groups.setdefault((one.task, one.metric.name, f"{one.a} - {one.b}"), []).append(one.winner)
+    rows = [
+        [*key, str(len(won)), *(str(won.count(side)) for side in ("a", "b", None))] for key, won in groups.items()
+    ]  # fmt: skip
+    caption = f"What won where all else that varies agrees; {_family(contrasts)}."
+    header = ["task", "metric", "a - b", "points", "a better", "b better", "undecided"]
+    return WordTable("points", caption, header, rows)
+
+
+def _contrast_rows(contrasts: Sequence[Contrast]) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for one in contrasts:
+        numbers = ["-"] * 3
+        if one.result is not None:
+            gap = one.result.difference
+            numbers = [mean_words(gap, sign=True), p_shown(one.result.p_corrected), str(one.result.pairs)]
+        rows.append(
+            [one.task, one.metric.name, one.judged_a or one.a, one.judged_b or one.b, *numbers, one.verdict]
+        )  # fmt: skip
+    return ["task", "metric", "a", "b", "a - b [95 %]", "p (Holm)", "pairs", "verdict"], rows
+
+
+def _what(contrasts: Sequence[Contrast]) -> str:
+    """`star, wiener minus markov`."""
+    return (
+        f"{', '.join(dict.fromkeys(one.a for one in contrasts))} minus {contrasts[0].b}" if contrasts else "Contrasts"
+    )
+
+
+def _family(contrasts: Sequence[Contrast]) -> str:
+    count = contrasts[0].comparisons if contrasts else 1
+    return f"p after Holm over {count} comparisons" if count > 1 else "p of the only comparison"
+
+
+def _naming_columns(record: SweepRecord) -> list[str]:
+    """What cells are told by, at least task and arm; what follows from these is left out."""
+    columns = ["task", "arm" if any(record.arms) else "cell"]
+    if any(cell.method != cell.arm for cell in record.cells if cell.method):
+        columns.append("method")
+    if len({cell.prior for cell in record.cells}) > 1:
+        columns.append("prior")
+    return [*columns, *(record.shown if any(record.arms) else [])]
+
+
+def _naming(cell: CellResult, columns: Sequence[str]) -> Iterator[str]:
+    fixed = {"task": cell.task, "arm": cell.arm, "cell": cell.label, "method": cell.method, "prior": cell.prior}
+    for name in columns:
+        yield (fixed[name] if name in fixed else value_words(cell.settings[name])) or "-"
+
+
+def _means(record: SweepRecord, means: dict[str, Interval]) -> list[str]:
+    columns = [means.get(metric.name) for metric in record.metrics]
+    return ["-" if mean is None else mean_words(mean) for mean in columns]

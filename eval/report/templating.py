@@ -1,0 +1,66 @@
+"""The templates of a page: Jinja2 with every value escaped, and what templates may call."""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from eval.paper import CITATION
+from eval.record import Contrast, SweepRecord, word_tables
+from eval.record.headline import amount_words
+from eval.record.numbers import shown, spread
+from eval.record.word_tables import ARROWS
+from eval.report.shown_cells import CELLS_SHOWN
+from eval.report.thumbnails import LONGEST_SIDE
+from eval.statistics.selection import ENOUGH
+from eval.verdicts import SIGNIFICANT
+from operators.plurals import counted
+
+ARM_COLOURS = 6
+"""Arms that differ in colour; their shapes differ too."""
+_NUMERIC = re.compile(r"(?:< )?\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
+
+
+@cache
+def templates() -> Environment:
+    """The environment; a name that a template misspells is an error."""
+    environment = Environment(
+        loader=PackageLoader("eval.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {
+        "words": lambda entry: entry if isinstance(entry, str) else shown(entry),
+        "spread": spread,
+        "json": json.dumps,
+        "counted": counted,
+        "arrow": ARROWS.__getitem__,
+        "side_class": side_class,
+    }
+    environment.tests["numeric"] = lambda entry: not isinstance(entry, str) or _NUMERIC.match(entry) is not None
+    environment.globals |= {
+        "tables": word_tables, "amount": amount_words, "enough": f"{100 * ENOUGH:g}", "significant": SIGNIFICANT,
+        "longest_side": LONGEST_SIDE, "cells_shown": CELLS_SHOWN, "citation": CITATION,
+    }  # fmt: skip
+    return environment
+
+
+def macro(template: str, name: str, *values: Any) -> Markup:
+    """What a macro of a template makes of these values, as markup."""
+    made: Markup = getattr(templates().get_template(template).module, name)(*values)
+    return made
+
+
+def side_class(contrasts: Sequence[Contrast], record: SweepRecord) -> str:
+    """The colour of the side that wins all of these."""
+    won = {one.a if one.winner == "a" else one.b if one.winner else None for one in contrasts}
+    (name,) = won if len(won) == 1 else (None,)
+    return arm_class(name, record.arms)
+
+
+def arm_class(name: str | None, arms: Sequence[str]) -> str:
+    """An arm's colour, by its place; `even` for what is none."""
+    return f"arm{arms.index(name) % ARM_COLOURS}" if name in arms and len(arms) > 1 else "even"

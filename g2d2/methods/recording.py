@@ -1,0 +1,160 @@
+"""What a method leaves behind: x, named curves, snapshots, time and memory, per row."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Restored signals of a batch and what happened on the way; the first axis of every tensor is the row."""
+
+    x: Tensor  # (B, *x_shape)
+    seconds: float = 0.0
+    """Wall-clock seconds of the whole batch."""
+    peak_bytes: int = 0
+    """Peak device memory of the batch on CUDA; peak resident memory of the process so far on CPU."""
+    curves: dict[str, Tensor] = field(default_factory=dict)
+    """By name, (B, n): one number per step, or per iteration of every step."""
+    levels: list[int] = field(default_factory=list)
+    """Noise level t of every step, where the method has steps."""
+    snapshots: dict[int, Tensor] = field(default_factory=dict)
+    """By step t, (B, *x_shape)."""
+    latent: Tensor | None = None
+    """What x was decoded from, such as tokens (B, D); None where there is nothing of the kind."""
+    prior_seconds: float = 0.0
+    """Those of `seconds` in which the prior's network ran."""
+    prior_calls: Tensor | None = None  # (B,): passes of each row through that network; None where nobody counted
+    decoder_calls: int | None = None
+    """Times that each row was decoded; None where nobody counted."""
+    advice: str = ""
+    """What to try where a row diverged."""
+
+    def costs(self, row: int) -> dict[str, Any]:
+        """A row's share of the batch: of the prior's seconds by its calls, of all others as much as any row."""
+        rows, calls = len(self.x), self.prior_calls
+        share = 1 / rows if calls is None or not calls.sum() else float(calls[row] / calls.sum())
+        prior = self.prior_seconds * share
+        return {
+            "seconds": prior + (self.seconds - self.prior_seconds) / rows,
+            "prior_seconds": prior,
+            "prior_calls": None if calls is None else int(calls[row]),
+            "decoder_calls": self.decoder_calls,
+        }
+
+    def fault(self, row: int) -> str | None:
+        """Why a row's x is no result, if it is none."""
+        advice = f"; {self.advice}" if self.advice else ""
+        curves, count = self.curves.values(), len(self.levels)
+        steps = [where * count // curve.shape[1] for curve in curves if (where := _first_bad(curve[row])) >= 0]
+        if steps and self.levels:
+            return f"its losses became NaN or infinite at noise level t = {self.levels[min(steps)]}{advice}"
+        if steps or not torch.isfinite(self.x[row]).all():
+            return f"its reconstruction holds NaN or infinite values{advice}"
+        return None
+
+    def record(self, row: int, own: slice = slice(None)) -> dict[str, Any]:
+        """One row's curves, snapshots and costs as NumPy arrays and numbers; `own` is its part of a padded snapshot."""
+        arrays: dict[str, Any] = {name: curve[row].numpy() for name, curve in self.curves.items()}
+        if self.levels:
+            arrays["levels"] = np.array(self.levels)
+        arrays |= {name: value for name, value in self.costs(row).items() if value is not None}
+        arrays["peak_bytes"] = self.peak_bytes
+        return arrays | {f"snapshot_{step}": x[row][own].numpy() for step, x in self.snapshots.items()}
+
+
+def _first_bad(values: Tensor) -> int:
+    """Place of the first value that is not finite; -1 where all are."""
+    bad = ~torch.isfinite(values)
+    return int(bad.int().argmax()) if bad.any() else -1
+
+
+@dataclass
+class Recorder:
+    """Collects on the device without waiting for it, and draws no random number."""
+
+    device: torch.device
+    snapshot_steps: Collection[int] = ()
+    """Steps t at which the method is asked for a snapshot."""
+    on_step: Callable[[int, int], object] | None = None
+    """Told (steps done, steps in all)."""
+    levels: list[int] = field(default_factory=list)
+    latent: Tensor | None = None
+    decoder_calls: int | None = None
+    _curves: dict[str, list[Tensor]] = field(default_factory=dict)
+    _snapshots: dict[int, Tensor] = field(default_factory=dict)
+    _started: float = field(default_factory=time.perf_counter)
+    _calls: Tensor | None = None
+    _spans: list[Callable[[], float]] = field(default_factory=list)
+    """Seconds of each call of the prior, asked for when all is done."""
+
+    def __post_init__(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+
+    def curve(self, name: str, values: Tensor) -> None:
+        """One more point of a curve. (B,)"""
+        self._curves.setdefault(name, []).append(values.detach())
+
+    def snapshot(self, step: int, x: Tensor) -> None:
+        self._snapshots[step] = x.detach()
+
+    def decoded(self, times: int = 1) -> None:
+        """Every row was decoded once more."""
+        self.decoder_calls = (self.decoder_calls or 0) + times
+
+    def step(self, done: int, steps: int) -> None:
+        if self.on_step is not None:
+            self.on_step(done, steps)
+
+    @contextmanager
+    def prior(self, passes: Tensor) -> Iterator[None]:
+        """Around a call of the prior's network: counts the rows' passes (B,), on the CPU, and takes its time."""
+        self._calls = passes if self._calls is None else self._calls + passes
+        if self.device.type == "cuda":  # the device is behind: it notes the time when it comes by
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()  # type: ignore[no-untyped-call]
+            yield
+            end.record()  # type: ignore[no-untyped-call]
+            self._spans.append(lambda: start.elapsed_time(end) / 1000)  # type: ignore[no-untyped-call]
+        else:
+            before = time.perf_counter()
+            yield
+            spent = time.perf_counter() - before
+            self._spans.append(lambda: spent)
+
+    def finish(self, x: Tensor, advice: str = "") -> Solution:
+        """Everything on the CPU; the one place that waits for the device."""
+        curves = {name: torch.stack(points, dim=1).cpu() for name, points in self._curves.items()}
+        snapshots = {step: snapshot.cpu() for step, snapshot in self._snapshots.items()}
+        latent = None if self.latent is None else self.latent.cpu()
+        x = x.detach().cpu()
+        return Solution(
+            x=x,
+            seconds=time.perf_counter() - self._started,
+            peak_bytes=peak_bytes(self.device),
+            curves=curves,
+            levels=self.levels,
+            snapshots=snapshots,
+            latent=latent,
+            prior_seconds=sum(span() for span in self._spans),
+            prior_calls=self._calls,
+            decoder_calls=self.decoder_calls,
+            advice=advice,
+        )
+
+
+def peak_bytes(device: torch.device) -> int:
+    """Peak memory so far: of the device on CUDA, of the process elsewhere."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,23 @@
+"""Averaged weights: what is measured and exported instead of the last step's."""
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+def averaged_copy(network: Network) -> Network:
+    """A frozen copy in evaluation mode, for `follow` to update."""
+    return copy.deepcopy(network).requires_grad_(False).eval()
+
+
+@torch.no_grad()
+def follow(average: nn.Module, network: nn.Module, decay: float, index: int) -> None:
+    """Move averaged weights towards the network's after step `index`."""
+    # The ramp forgets the random start; without it a short run would average mostly noise.
+    decay = min(decay, (1 + index) / (10 + index))
+    for averaged, current in zip(average.parameters(), network.parameters(), strict=True):
+        averaged.lerp_(current, 1 - decay)

@@ -1,0 +1,1 @@
+"""Continuous diffusion priors: a `UNet2DModel` on pixels or on a tokeniser's latents."""

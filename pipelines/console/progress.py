@@ -1,0 +1,51 @@
+"""Progress of long work: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from tqdm import tqdm
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Progress(Protocol):
+    """Shows a person how much is done."""
+
+    def update(self, count: int) -> object:
+        """`count` more units are done."""
+
+
+class Lines:
+    """Plain lines, far enough apart to keep logs readable."""
+
+    def __init__(self, total: int, label: str, before: int = 0):
+        self.total, self.label, self.before, self.done = total, label, before, before
+        self.started = self.last = time.monotonic()
+        self.under_way = False
+
+    def update(self, count: int) -> None:
+        self.done += count
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            print(f"{self.label}: {self.done} of {self.total}{self._left(now)}", file=sys.stderr, flush=True)
+        if not self.under_way:  # the time before the first unit went into starting up
+            self.under_way, self.started, self.before = True, now, self.done
+
+    def _left(self, now: float) -> str:
+        if not self.under_way or self.done == self.before:
+            return ""
+        return f", {(now - self.started) / (self.done - self.before) * (self.total - self.done):.0f} s left"
+
+
+@contextmanager
+def progress(total: int, label: str, before: int = 0) -> Iterator[Progress]:
+    """Shows on stderr how far the work is; `before` units were done earlier."""
+    if not sys.stderr.isatty():
+        yield Lines(total, label, before)
+        return
+    with tqdm(total=total, initial=before, desc=label, file=sys.stderr, dynamic_ncols=True) as bar:
+        yield bar

@@ -1,0 +1,1 @@
+"""From a specification and a manifest to work items, written before anything runs."""

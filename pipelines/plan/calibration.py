@@ -1,0 +1,107 @@
+"""What a plan will cost, from a few short trials on this machine's device."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+
+from g2d2.methods import Method, MethodSettings, find_method
+from operators import find_signal, stack_operators
+from pipelines.manifest import Manifest, build_row_operator, measurement, read_row
+from pipelines.manifest.reading import Place
+from pipelines.plan.cells import Cell
+from pipelines.plan.planning import Plan
+from pipelines.plan.sweep_spec import Resources, SweepSpec
+
+_ROWS = 8
+
+Restorer = tuple[str, str]
+"""A prior and a method, by name."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Cost of the items that are left, on one device like the one measured."""
+
+    device_seconds: float
+    seconds_per_item: float
+    peak_bytes: int
+    device: str
+    rows: int
+    """Rows of the batch that was measured."""
+
+
+def estimate(spec: SweepSpec, plan: Plan, items_left: int, solvable: Mapping[str, Place]) -> Estimate:
+    """Seconds per unit of a method's work, from short trials; every cell counts its own units."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    resources = spec.resources
+    rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
+    manifest, costs, peak = Manifest.open(spec.manifest), list[float](), 0
+    groups: dict[Restorer, list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault((cell.prior, cell.method), []).append(cell)
+    for (prior, name), cells in sorted(groups.items(), key=lambda group: group[0]):
+        method = find_method(name)
+        trial = _Trial(manifest, method, _loaded(prior, plan.priors, resources, device, rows), device, rows)
+        seconds, bytes_ = trial.unit_seconds(cells[0], solvable[cells[0].task])
+        peak = max(peak, bytes_)
+        costs += [float(np.dot(method.work(_settings(method, cell)), seconds)) / rows for cell in cells]
+    mean = sum(costs) / len(costs)
+    return Estimate(mean * items_left, mean, peak, device, rows)
+
+
+def _loaded(name: str, digests: Mapping[str, str], resources: Resources, device: str, rows: int) -> Any:
+    from g2d2.priors import load_prior  # with the model libraries, which counting does without
+
+    if not name:
+        return None
+    return load_prior(
+        name,
+        device=device,
+        dtype=resources.dtype,
+        channels_last=resources.channels_last,
+        compile_networks=resources.compile,
+        rows=rows,
+        digest=digests[name],
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Short runs of a method on one measurement, repeated to a batch."""
+
+    manifest: Manifest
+    method: Method[Any, Any]
+    prior: Any
+    device: str
+    rows: int
+
+    def unit_seconds(self, cell: Cell, place: Place) -> tuple[Sequence[float], int]:
+        """Seconds of a batch per unit of work, and the peak memory."""
+        trials = self.method.trials(_settings(self.method, cell))
+        seconds, peak = [], 0
+        for settings in (trials[0], *trials):  # the first run warms up and is not counted
+            taken, bytes_ = self._run(settings, place)
+            seconds.append(taken)
+            peak = max(peak, bytes_)
+        units, _ = nnls(np.array([self.method.work(settings) for settings in trials]), np.array(seconds[1:]))
+        return units.tolist(), peak
+
+    def _run(self, settings: MethodSettings, place: Place) -> tuple[float, int]:
+        measured = [read_row(self.manifest.fetch([place]), 0)] * self.rows
+        operator = stack_operators([build_row_operator(row) for row in measured]).to(self.device)
+        y = find_signal(measured[0]["signal"]).stack([measurement(row) for row in measured]).to(self.device)
+        prompts, sigma = [row["prompt"] for row in measured], [row["sigma"] for row in measured]
+        started = time.perf_counter()
+        solution = self.method.run(
+            self.prior, operator, y, settings, prompts=prompts, seeds=range(self.rows), sigma=sigma
+        )
+        return time.perf_counter() - started, solution.peak_bytes
+
+
+def _settings(method: Method[Any, Any], cell: Cell) -> Any:
+    return method.validated(cell.settings)

@@ -1,0 +1,157 @@
+"""Grids over the settings of a method: lists, ranges, log ranges; crossed, zipped, or point by point; with filters."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from operators.validation import AtKeyError, did_you_mean
+
+if TYPE_CHECKING:
+    from g2d2.methods import Method
+
+Value = bool | int | float | str
+Point = dict[str, Value]
+
+MAX_CELLS = 100_000
+"""Combinations of one grid, before exclusions: beyond it a plan would not fit into memory."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class Range(_Model):
+    """`count` values from first to last: evenly spaced in `range`, at equal ratios in `log`."""
+
+    range: tuple[float, float] | None = None
+    """First and last value, evenly spaced."""
+    log: tuple[float, float] | None = None
+    """First and last value, both above 0, at equal ratios."""
+    count: int = Field(gt=1, le=MAX_CELLS)
+    """Number of values, ends included."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.range is None) == (self.log is None):
+            raise ValueError("give either range or log, with a count")
+        if self.log is not None and min(self.log) <= 0:
+            raise ValueError(f"log needs numbers above 0 and runs from {self.log[0]:g} to {self.log[1]:g}")
+        return self
+
+    def values(self) -> list[Value]:
+        """Rounded to 12 digits, so that 0.0003 is called 0.0003 in every table."""
+        first, last = self.range or self.log or (0.0, 0.0)
+        shares = [step / (self.count - 1) for step in range(self.count)]
+        if self.log is not None:
+            numbers = [first * (last / first) ** share for share in shares]
+        else:
+            numbers = [first + (last - first) * share for share in shares]
+        return [float(f"{number:.12g}") for number in numbers]
+
+
+def _kind(axis: Any) -> str:
+    return "range" if isinstance(axis, (Mapping, Range)) else "list"
+
+
+# told apart beforehand: pydantic would else blame a bad range for not being a list
+Axis = Annotated[Annotated[list[Value], Tag("list")] | Annotated[Range, Tag("range")], Discriminator(_kind)]
+
+
+class Grid(_Model):
+    """All combinations of the crossed axes, the zipped groups and the points, less what is excluded."""
+
+    cross: dict[str, Axis] = {}
+    """Settings by name with their values; every combination runs."""
+    zipped: list[dict[str, Axis]] = []
+    """Groups of settings that vary together, value by value; groups are crossed with everything else."""
+    points: list[Point] = []
+    """Combinations given one by one, crossed with everything else; empty means none in particular."""
+    exclude: list[dict[str, Value | list[Value]]] = []
+    """A combination that matches all settings of one entry does not run."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        groups = [next(map(_length, group.values()), 1) for group in self.zipped]
+        cells = math.prod([*map(_length, self.cross.values()), *groups, len(self.points) or 1])
+        if cells > MAX_CELLS:
+            raise ValueError(f"it has {cells} combinations and may have {MAX_CELLS}; give fewer values, or two sweeps")
+        for name, axis in self.axes():
+            if not axis:
+                raise ValueError(f"{name} has no values; give at least one")
+            if len(set(map(repr, axis))) < len(axis):
+                raise ValueError(f"{name} names a value twice")
+        for group in self.zipped:
+            lengths = {name: _length(axis) for name, axis in group.items()}
+            if len(set(lengths.values())) > 1:
+                raise ValueError(f"zipped settings must have equally many values, and have {lengths}")
+        names = self.names()
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is varied in two places; vary it in one")
+        return self
+
+    def axes(self) -> Iterator[tuple[str, list[Value]]]:
+        """Names and values of all axes."""
+        for group in (self.cross, *self.zipped):
+            for name, axis in group.items():
+                yield name, _values(axis)
+
+    def names(self) -> list[str]:
+        """The settings that the grid names."""
+        return [name for name, _ in self.axes()] + sorted({name for point in self.points for name in point})
+
+    def __iter__(self) -> Iterator[Point]:  # type: ignore[override]
+        """The combinations, in a fixed order; one empty combination where nothing varies."""
+        factors: list[list[Point]] = [[{name: value} for value in _values(axis)] for name, axis in self.cross.items()]
+        for group in self.zipped:
+            columns = [_values(axis) for axis in group.values()]
+            factors.append([dict(zip(group, row, strict=True)) for row in zip(*columns, strict=True)])
+        if self.points:
+            factors.append(self.points)
+        for parts in itertools.product(*factors):
+            point = {name: value for part in parts for name, value in part.items()}
+            if not any(matches(point, pattern) for pattern in self.exclude):
+                yield point
+
+
+def require_axes(grid: Grid, method: "Method[Any, Any]", *keys: int | str) -> None:
+    """Refuse a grid that names what is no setting of the method."""
+    for field in ("cross", "zipped", "points", "exclude"):
+        value = getattr(grid, field)
+        groups = [((), value)] if isinstance(value, dict) else [((index,), group) for index, group in enumerate(value)]
+        for place, group in groups:
+            for name in group:
+                require_setting(method, name, *keys, field, *place)
+
+
+def require_setting(method: "Method[Any, Any]", name: str, *keys: int | str) -> None:
+    """A setting's name, or an error at that key with the nearest one."""
+    known = method.Settings.model_fields
+    if name not in known:
+        near, names = did_you_mean(name, known), ", ".join(known) or "none"
+        raise AtKeyError(f"{name!r} is not a setting of {method.name}{near}; known are {names}", *keys, name)
+
+
+def _length(axis: Axis) -> int:
+    return axis.count if isinstance(axis, Range) else len(axis)
+
+
+def _values(axis: Axis) -> list[Value]:
+    return axis.values() if isinstance(axis, Range) else axis
+
+
+def matches(point: Mapping[str, Value], pattern: Mapping[str, Value | list[Value]]) -> bool:
+    """Whether a combination has every setting of a pattern, with one of the values given for it."""
+    return all(
+        name in point and any(_same(point[name], value) for value in (wanted if isinstance(wanted, list) else [wanted]))
+        for name, wanted in pattern.items()
+    )
+
+
+def _same(left: Value, right: Value) -> bool:
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return math.isclose(left, right, rel_tol=1e-9)
+    return left == right

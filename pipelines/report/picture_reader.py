@@ -1,0 +1,117 @@
+"""Truths, measurements and reconstructions for a page, read by work item and kept within a budget of bytes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from torch import from_numpy
+
+from eval.record import SweepRecord
+from eval.report.content import PictureRow, Pictures
+from eval.report.shown_cells import picture_rows
+from eval.report.thumbnails import thumbnail
+from operators import InputError, find_signal
+from pipelines.manifest import Manifest, decode_truth, measurement, read_row, row_signal
+from pipelines.plan.planning import Plan
+from pipelines.storage.sweep_folder import SweepFolder
+
+PICTURE_BYTES = 8 * 2**20
+"""All encoded pictures of a page together; as text in the page they take a third more."""
+_COLUMNS = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell", "seed"]
+_SHARDS_KEPT = 64
+
+
+class PictureReader:
+    """Reads only the shards in which something to show lies."""
+
+    def __init__(self, folder: SweepFolder, plan: Plan, manifest: Manifest | None) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.notes: list[str] = []
+        self._plan: pa.Table = plan.rows.plain.select(_COLUMNS)
+        self._solved = folder.solved_shards()
+        self._shard = lru_cache(maxsize=_SHARDS_KEPT)(self._read_shard)
+
+    def read(self, record: SweepRecord, cells: Sequence[str] = (), budget: int = PICTURE_BYTES) -> Pictures:
+        """Rows in the order of their importance, until the budget is spent."""
+        wanted = picture_rows(record, also=cells)
+        items = self._items(wanted)
+        rows: list[PictureRow] = []
+        images: dict[str, bytes] = {}
+        for row in wanted:
+            found = self._row_images(row, items, images)
+            if sum(map(len, images.values())) + sum(map(len, found.values())) > budget:
+                break
+            images |= found
+            rows.append(replace(row, prompt=self._measured(self._item(row, items)).get("prompt", "")))
+        return Pictures(rows, images, left_out=len(wanted) - len(rows))
+
+    def solved(self, shard: str, item: str) -> dict[str, Any]:
+        """A solved row's picture and trace; nothing where it is not committed."""
+        return self._shard(shard).get(item, {}) if shard in self._solved else {}
+
+    def snapshot(self, stored: NDArray[Any], signal: str) -> bytes:
+        """What a trace kept of a state, as a small picture."""
+        return thumbnail(find_signal(signal).preview(from_numpy(stored)))
+
+    def items_of(self, cell: str, measurements: Sequence[str], seed: int) -> list[dict[str, Any]]:
+        """The plan's rows of some measurements of a cell."""
+        here = pc.and_(pc.equal(self._plan["cell"], cell), pc.equal(self._plan["seed"], seed))
+        named = pc.is_in(self._plan["measurement"], value_set=pa.array(measurements, pa.string()))
+        rows: list[dict[str, Any]] = self._plan.filter(pc.and_(here, named)).to_pylist()
+        return sorted(rows, key=lambda row: measurements.index(row["measurement"]))
+
+    def _items(self, rows: Sequence[PictureRow]) -> dict[tuple[str, str, int], dict[str, Any]]:
+        """The plan's rows of all that may be shown, by cell, measurement and seed."""
+        shown = pa.array(sorted({row.measurement for row in rows}), pa.string())
+        part = self._plan.filter(pc.is_in(self._plan["measurement"], value_set=shown))
+        return {(item["cell"], item["measurement"], item["seed"]): item for item in part.to_pylist()}
+
+    def _row_images(
+        self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]], known: dict[str, bytes]
+    ) -> dict[str, bytes]:
+        """What the row needs and is not there yet."""
+        found: dict[str, bytes] = {}
+        if f"truth/{row.measurement}" not in known and f"y/{row.measurement}" not in known:
+            found |= self.measured_images(row.measurement, self._item(row, items))
+        for cell in row.values:
+            item, key = items.get((cell, row.measurement, row.seed)), f"{cell}/{row.measurement}/{row.seed}"
+            if item is not None and key not in known:
+                solved = self.solved(item["shard"], item["item"])
+                if solved.get("x") is not None:
+                    signal = find_signal(solved["signal"])
+                    found[key] = thumbnail(signal.preview(signal.decode(solved["x"], row.measurement)))
+        return found
+
+    def _item(self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]]) -> dict[str, Any]:
+        return next(item for cell in row.values if (item := items.get((cell, row.measurement, row.seed))) is not None)
+
+    def measured_images(self, name: str, item: dict[str, Any]) -> dict[str, bytes]:
+        """Truth and measurement, by the keys of a page's pictures; what cannot be shown is missing."""
+        stored = self._measured(item)
+        if not stored:
+            return {}
+        found: dict[str, bytes] = {}
+        try:
+            signal = row_signal(stored)
+            if stored["truth"] is not None:
+                found[f"truth/{name}"] = thumbnail(signal.preview(decode_truth(stored)))
+            y = signal.preview_measurement(measurement(stored))
+            if y is not None:
+                found[f"y/{name}"] = thumbnail(y)
+        except InputError as error:
+            self.notes.append(f"a measurement is not shown: {error}")
+        return found
+
+    def _measured(self, item: dict[str, Any]) -> dict[str, Any]:
+        if self.manifest is None:
+            return {}
+        place = item["manifest_shard"], item["manifest_row"]
+        return read_row(self.manifest.fetch_measured([place], [item["measurement_digest"]]), 0)
+
+    def _read_shard(self, shard: str) -> dict[str, dict[str, Any]]:
+        rows = self.folder.read_solved(shard, columns=["item", "signal", "x", "trace"]).to_pylist()
+        return {row["item"]: row for row in rows}

@@ -1,0 +1,32 @@
+"""Figures and tables of a report as files on this machine."""
+
+import re
+from pathlib import Path
+
+from eval.record.typeset import latex, markdown
+from eval.record.word_tables import all_tables
+from eval.report import Report
+from eval.report.figure_files import figures, written
+from operators.pictures import write_bytes
+
+
+def write_figures(report: Report, folder: Path) -> list[Path]:
+    """Every figure as PNG and PDF."""
+    contents = {f"{name}.{kind}": written(figure, kind) for name, figure in figures(report) for kind in ("png", "pdf")}
+    return _write(contents, folder)
+
+
+def write_tables(report: Report, folder: Path) -> list[Path]:
+    """Every table as LaTeX and Markdown."""
+    tables = all_tables(report.record)
+    contents = {f"{one.name}.tex": latex(one).encode() for one in tables}
+    return _write(contents | {f"{one.name}.md": markdown(one).encode() for one in tables}, folder)
+
+
+def _write(contents: dict[str, bytes], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, content in contents.items():
+        paths.append(folder / re.sub(r"[^\w.-]+", "_", name))  # a task may be called anything
+        write_bytes(content, paths[-1])
+    return paths

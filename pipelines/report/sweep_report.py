@@ -1,0 +1,118 @@
+"""A sweep's folder, local or `s3://`, as the content of a report: committed Parquet alone, also while it runs."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from eval.record import SweepRecord
+from eval.report.content import Facts, Failure, Report, TaskFacts
+from operators import TASKS, InputError
+from pipelines.manifest import Manifest, build_row_operator, read_row
+from pipelines.plan.planning import Plan
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.report.picture_reader import PictureReader
+from pipelines.report.traces import read_traces
+from pipelines.score.lost_rows import lost_rows
+from pipelines.score.stored_sweep import StoredSweep
+
+_EXAMPLES = 3
+_FAILURES = 20
+
+
+def read_report(sweep: StoredSweep, cells: Sequence[str] = ()) -> Report:
+    """What a page shows of a sweep; `cells` are ids whose pictures are shown besides the best."""
+    folder, spec, plan, record = sweep.folder, sweep.spec, sweep.plan, sweep.record
+    _refuse_unknown(cells, record)
+    lost = lost_rows(folder, plan, sweep.scoring) if sweep.missing > 0 else []
+    notes = [f"{one.sentence}." for one in lost]
+    manifest = _manifest(spec, plan, notes)
+    reader = PictureReader(folder, plan, manifest)
+    pictures = reader.read(record, cells)
+    traces = read_traces(reader, record, pictures.images) if spec.keep.traces else []
+    facts = Facts(
+        name=spec.name,
+        where=folder.store.url(),
+        prior=sweep.prior,
+        expected=sweep.expected,
+        scored=len(sweep.scores.table),
+        failed=sweep.failed,
+        specification=yaml.safe_dump(spec.model_dump(mode="json", exclude={"tracking": {"uri"}}), sort_keys=False),
+        details=_details(sweep.summary, plan, sweep.devices()),
+        tasks={} if manifest is None else _tasks(manifest, plan, notes),
+        failures=_failures(record),
+        notes=[*notes, *reader.notes, *(f"{note}." for note in sweep.notes)],
+    )
+    return Report(facts, record, pictures, traces)
+
+
+def _refuse_unknown(cells: Sequence[str], record: SweepRecord) -> None:
+    known = {cell.id for cell in record.cells}
+    for cell in cells:
+        if cell not in known:
+            raise InputError(f"--cells: {cell!r} is not a scored cell; the page's table of all cells lists them.")
+
+
+def _manifest(spec: SweepSpec, plan: Plan, notes: list[str]) -> Manifest | None:
+    """The manifest the sweep was made from; without it there are neither truths nor measurements to show."""
+    try:
+        manifest = Manifest.open(spec.manifest)
+    except InputError as error:
+        notes.append(f"truths and measurements are not shown: {error}")
+        return None
+    if manifest.digest != plan.manifest_digest:
+        notes.append(f"truths and measurements are not shown: manifest {spec.manifest} was built anew since the sweep.")
+        return None
+    return manifest
+
+
+def _tasks(manifest: Manifest, plan: Plan, notes: list[str]) -> dict[str, TaskFacts]:
+    """Operator and noise of each task, from its first planned measurement; without those where that is damaged."""
+    first = {plan.cells[row["cell_index"]].task: row for row in plan.rows.first_rows("cell_index").to_pylist()}
+    places = [(row["manifest_shard"], row["manifest_row"]) for row in first.values()]
+    rows = manifest.fetch_measured(places, [row["measurement_digest"] for row in first.values()])
+    facts: dict[str, TaskFacts] = {}
+    for index, task in enumerate(first):
+        try:
+            facts[task] = _task(read_row(rows, index))
+        except InputError as error:
+            notes.append(f"the operator of {task} is not shown: {error}")
+    return facts
+
+
+def _task(row: dict[str, Any]) -> TaskFacts:
+    operator = build_row_operator(row)
+    drawn = {"seed"} if (task := TASKS.get(row["task"])) and task.own_seed else set()  # each row has another
+    return TaskFacts(
+        operator=row["operator"],
+        params=operator.settings.model_dump(exclude=drawn),
+        sigma=row["sigma"],
+        x_shape=tuple(row["x_shape"]),
+        entries=int(operator.measurement_counts[0]),
+    )
+
+
+def _details(summary: dict[str, Any], plan: Plan, devices: list[str]) -> dict[str, str]:
+    named = {
+        "started": summary.get("started"),
+        "plan": plan.id,
+        "scoring": summary["scoring"],
+        "manifest digest": plan.manifest_digest,
+        **{f"digest of prior {name}": digest for name, digest in plan.priors.items()},
+        "version": summary.get("version"),
+        **summary.get("environment", {}),
+        "devices": ", ".join(devices),
+    }
+    return {name: str(value) for name, value in named.items() if value not in (None, "")}
+
+
+def _failures(record: SweepRecord) -> list[Failure]:
+    """The most frequent sentences first."""
+    table = record.scores.table
+    failed = table.filter(table["error"].is_valid()).select(["error", "measurement", "cell"])
+    groups: dict[str, list[str]] = defaultdict(list)
+    for row in failed.to_pylist():
+        groups[row["error"]].append(f"{row['measurement']} ({record.cell(row['cell']).title})")
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    return [Failure(error, len(rows), rows[:_EXAMPLES]) for error, rows in ordered[:_FAILURES]]

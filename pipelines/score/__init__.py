@@ -1,0 +1,1 @@
+"""Scores of what is solved, and what is committed of a plan."""

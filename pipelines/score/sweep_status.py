@@ -1,0 +1,53 @@
+"""How far a sweep is, from what is committed in its store."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipelines.plan.planning import read_plan
+from pipelines.score.committed import failures, score_tables, unscored_tables
+from pipelines.score.lost_rows import held_rows, lost_rows
+from pipelines.storage.sweep_folder import SweepFolder
+
+
+@dataclass(frozen=True)
+class Status:
+    """Counts of work items."""
+
+    name: str
+    items: int
+    solved: int
+    scored: int
+    failed: int
+    errors: dict[str, int]
+    """Sentences of failed rows, the most frequent first."""
+
+    notes: list[str]
+    """Which files lack rows, and what to do about it."""
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def read_status(folder: SweepFolder) -> Status:
+    """Reads the names of committed shards, and the items and errors in them."""
+    summary = folder.read_summary()
+    plan = read_plan(folder)
+    solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
+    errors: Counter[str] = Counter()
+    held: dict[str, int] = {}
+    for tables in (score_tables, unscored_tables):  # a row may fail in solving, or in scoring alone
+        for shard, table in tables(folder, plan, summary["scoring"], ["item", "error"]):
+            errors += failures(table)
+            held[shard] = held_rows(table)
+    lost = lost_rows(folder, plan, summary["scoring"], held)
+    return Status(
+        name=summary["specification"]["name"],
+        items=plan.items,
+        solved=sum(shard.count for shard in plan.shards if shard.name in solved) - sum(one.unsolved for one in lost),
+        scored=sum(rows for shard, rows in held.items() if shard in scored),
+        failed=errors.total(),
+        errors=dict(errors.most_common(10)),
+        notes=[one.sentence for one in lost],
+    )

@@ -1,0 +1,73 @@
+"""The run of a grid cell: what it is, its means with their intervals, a look at its reconstructions."""
+
+from functools import partial
+from typing import Any
+
+from eval.cell_labels import IDENTITY
+from eval.record import CellResult
+from eval.scores import ScoreTable
+from pipelines.plan.item_ids import fingerprint
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.track.panels import Panels
+from pipelines.track.runs import COUNTED, Content
+
+CONTENT_VERSION = 3
+"""Raised when the same results should be logged anew."""
+
+
+def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Content:
+    """What is logged of a cell."""
+    spec, shown, distances = sweep.spec, panels.measurements(cell.id), sweep.distances.get(cell.id, {})
+    note = f"Rows with `cell == {cell.id}` of {sweep.scores_url}."
+    for distance in distances.values():
+        if not distance.whole:
+            note += f"\n\n{distance.name} is not logged: {distance.problem()}."
+    if shown:
+        note += f"\n\npanel.png: truth, measurement, reconstruction of {', '.join(shown)}."
+    identity = cell_identity(cell)
+    return Content(
+        key=f"{cell.id}-{sweep.scoring}",
+        name=cell.title,
+        digest=cell_digest(sweep.scores, cell.id, [shown, [*map(repr, distances.values())]] if distances else shown),
+        tags=lambda: identity | {
+            "sweep": spec.name, "manifest": spec.manifest, "results": sweep.scores_url, "cell": cell.id,
+            "mlflow.note.content": note,
+        },
+        params=identity | {name: str(value) for name, value in _settings(cell).items()},
+        metrics=lambda: cell_metrics(sweep, cell)
+        | {one.name: one.value for one in distances.values() if one.value is not None and one.whole},
+        artifacts=partial(panels.draw, cell.id),
+        failed=not cell.solved,
+    )  # fmt: skip
+
+
+def cell_identity(cell: CellResult) -> dict[str, str]:
+    """Task, arm, method and prior; what is empty is left out."""
+    known = {"task": cell.task, "arm": cell.arm, "method": cell.method, "prior": cell.prior}
+    return {name: value for name, value in known.items() if value}
+
+
+def cell_metrics(sweep: StoredSweep, cell: CellResult) -> dict[str, float]:
+    """Means with 95 % intervals resampled by measurement, seconds as in the report; finite values only."""
+    metrics = {"count": float(cell.count), "failed": float(cell.failed)}
+    metrics |= {f"{COUNTED}{metric}": float(count) for metric, count in cell.not_finite.items()}
+    for metric, mean in cell.means.items():
+        metrics[metric] = mean.mean
+        if mean.low is not None and mean.high is not None:
+            metrics |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}
+    memory = sweep.record.cost(cell, "peak_bytes")
+    metrics |= {} if memory is None else {"peak_bytes": memory.mean}
+    return metrics if cell.seconds is None else metrics | {"seconds": cell.seconds}
+
+
+def cell_digest(scores: ScoreTable, cell: str, beside: Any) -> str:
+    """Over every number the cell's metrics come from, and what else is logged."""
+    columns = [scores.values(cell, metric) for metric in scores.metrics]
+    first = columns[0]
+    rows = [first.measurements.tolist(), first.seeds.tolist(), first.digests.tolist(), first.failed.tolist()]
+    values = [[column.metric, column.values.tobytes().hex()] for column in columns]
+    return fingerprint("tracked cell", CONTENT_VERSION, rows, values, beside)
+
+
+def _settings(cell: CellResult) -> dict[str, Any]:
+    return {name: value for name, value in cell.parameters.items() if value is not None and name not in IDENTITY}

@@ -1,0 +1,80 @@
+"""The one writer: a parent run per sweep, a child run per grid cell, each logged once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from operators.validation import validate
+from pipelines.console.progress import progress
+from pipelines.console.terminal import command
+from pipelines.plan.sweep_spec import Tracking
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.track.cell_run import cell_content
+from pipelines.track.panels import Panels
+from pipelines.track.runs import Runs
+from pipelines.track.server import Server, destination
+from pipelines.track.sweep_run import REPORT, sweep_content, sweep_key
+from pipelines.track.view import TAG, saved_view, view_path
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What was logged, and where to look at it."""
+
+    experiment: str
+    parent_run_id: str
+    cells_logged: int
+    cells_skipped: int
+    """Cells that were logged before and have not changed."""
+    url: str
+    """The parent run in a browser; the database where there is no server."""
+    table: str
+    """The sweep's cells in a browser; where there is no server, as `mlflow ui` serves them by default."""
+
+    def where(self) -> str:
+        """What to do to look at it."""
+        if "/#/" in self.url:
+            return f"MLflow: {self.table}"
+        return f"MLflow: {command('mlflow')} ui --backend-store-uri {self.url}\n  open: {self.table}"
+
+
+def track(sweep: StoredSweep, page: bytes | None = None) -> Tracked:
+    """Log what is not logged yet, with this page as the report where one is made already.
+
+    The parent is completed last: a complete parent has complete children.
+    """
+    place = destination(sweep.spec.tracking, sweep.folder.store.url())
+    server = Server(place, sweep.folder.store.url())
+    name = sweep.spec.tracking.experiment
+    experiment = server.experiment(name)
+    runs = Runs(server, experiment, sweep_key(sweep))
+    panels = Panels(sweep)
+    contents = [cell_content(sweep, cell, panels) for cell in sweep.record.cells]
+    whole = sweep_content(sweep, [content.digest for content in contents], page)
+    parent = runs.begin(whole)
+    logged = 0
+    with progress(len(contents), "MLflow runs") as bar:
+        for content in contents:
+            logged += runs.complete(runs.begin(content, parent.info.run_id), content)
+            bar.update(1)
+    if not runs.complete(parent, whole) and page is not None:
+        runs.attach(parent, {REPORT: page})  # the same numbers, but it may judge them by others now
+    run_id, view = parent.info.run_id, f"{TAG}{runs.sweep}"
+    server.call(
+        lambda: server.client.set_experiment_tag(experiment, view, saved_view(sweep, run_id, parent.info.start_time))
+    )
+    url, table = place.run_url(experiment, run_id), place.browser() + view_path(experiment, runs.sweep)
+    return Tracked(name, run_id, logged, len(contents) - logged, url, table)
+
+
+def track_folder(url: str, uri: str | None = None, metrics: Sequence[str] | None = None) -> Tracked:
+    """Log the sweep in this folder, to `uri` where its own tracking address should not be used.
+
+    `metrics` are the only ones to log, and the only distances.
+    """
+    sweep = StoredSweep.read(SweepFolder(url))
+    sweep = sweep if metrics is None else sweep.only(metrics)
+    if uri is not None:
+        tracking = validate(Tracking, sweep.spec.tracking.model_dump() | {"uri": uri}, where="tracking")
+        sweep = replace(sweep, spec=sweep.spec.model_copy(update={"tracking": tracking}))
+    return track(sweep)

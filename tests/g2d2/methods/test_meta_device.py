@@ -1,0 +1,188 @@
+"""Every method restores without reading a value on the host and without a tensor that lies on another device.
+
+Torch's `meta` device has shapes and no values: what would make a GPU wait for the host (`.item()`, `if tensor:`,
+`.cpu()`, `nonzero`) raises there, and so does mixing in a tensor that was made on the CPU.
+"""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from g2d2.methods import METHODS, Batch, Method, Recorder, find_method
+from g2d2.methods.bicubic import Bicubic
+from g2d2.methods.g2d2 import G2D2
+from g2d2.methods.g2d2_settings import G2D2Settings
+from g2d2.priors.base import Diffusion, Discrete, Latent
+from g2d2.priors.gaussian_noise import GaussianNoise
+from g2d2.priors.latent_diffusion.latent_components import LatentParts
+from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
+from g2d2.priors.random_unets import random_unet
+from g2d2.priors.unet_conditions import Nothing
+from g2d2.priors.unet_prior import UNetPrior
+from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
+from g2d2.priors.vq_diffusion.random_weights import TINY, random_components
+from operators import Operator, build_operator, stack_operators
+
+META = torch.device("meta")
+SHAPE = (3, 8, 8)
+ROWS = 3
+NOISE = GaussianNoise(torch.linspace(0.99, 0.01, 20, dtype=torch.float64), variance="learned_range")
+
+
+def tiny_latents():
+    autoencoder = random_components(TINY).vqvae
+    side, channels = (
+        SHAPE[1] // 2 ** (len(autoencoder.config.block_out_channels) - 1),
+        autoencoder.config.latent_channels,
+    )
+    parts = LatentParts(autoencoder, random_unet(channels, side, learned=True), NOISE, Nothing(), 0.5)
+    return LatentDiffusionPrior(parts, device=META)
+
+
+PRIORS = {
+    Discrete: lambda: VQDiffusionPrior(random_components(TINY), device=META),
+    Diffusion: lambda: UNetPrior(random_unet(learned=True), NOISE, device=META),
+    Latent: tiny_latents,
+}
+"""A tiny prior of every kind that a method may need."""
+FEW = {"steps": 4, "iterations": 3, "resample_every": 1, "pixel_iterations": 2, "latent_iterations": 2}
+"""What makes a method short, where it has such a setting."""
+
+
+def tiny_prior(kind):
+    for known, make in PRIORS.items():
+        if issubclass(known, kind):
+            return make()
+    return pytest.fail(f"PRIORS has no tiny prior of kind {kind.__name__}: add one, so that its methods are tried")
+
+
+def restore(method, operator=None, settings=None, prior=None):
+    """What `restore` gives on the meta device, with everything that `run` would bring there."""
+    if method.prior is not None and prior is None:
+        prior = tiny_prior(method.prior)
+    operator = operator or build_operator("super_resolution", {"factor": 2}, x_shape=SHAPE)
+    few = {name: value for name, value in FEW.items() if name in method.Settings.model_fields}
+    settings = settings or [method.settings(**few)] * ROWS
+    batch = Batch(
+        operator=deepcopy(operator).to(META, torch.float32),
+        y=torch.empty(ROWS, *operator.y_shape, device=META),
+        sigma=torch.empty(ROWS, device=META),
+        settings=settings,
+        prompts=["a", "b", "a"],
+        seeds=list(range(ROWS)),
+    )
+    snapshots = range(1, 1 + getattr(settings[0], "steps", 0))
+    return method.restore(prior, batch, Recorder(META, snapshots))
+
+
+def spectral(name, *params):
+    return [build_operator(name, param, x_shape=SHAPE) for param in params]
+
+
+OPERATORS = {
+    "shared": spectral("super_resolution", {"factor": 2}),
+    "of each row": spectral("gaussian_blur", *({"kernel_size": 3, "std": std} for std in (0.5, 1.0, 2.0))),
+    "masks": spectral("random_inpainting", *({"keep": 0.5, "seed": seed} for seed in range(ROWS))),
+    "identity": spectral("identity", {}),
+}
+
+
+@pytest.mark.parametrize("kind", OPERATORS)
+@pytest.mark.parametrize("name", METHODS.names())
+def test_a_method_never_waits_for_the_device(name, kind):
+    x = restore(find_method(name), stack_operators(OPERATORS[kind]))
+    assert x.device.type == "meta"
+    assert x.shape == (ROWS, *SHAPE)
+
+
+G2D2_FEW = {"steps": 4, "iterations": 3}
+G2D2_OPTIONS = {
+    "both processes and guidances": [{"process": "star"}, {"process": "markov", "guidance": 0.0}, {"guidance": 1.0}],
+    "exact counts": [{"remasking": "exact-count", "top_p": 0.9, "prior_top_p": 0.9}] * ROWS,
+    "confidence": [{"remasking": "posterior-confidence", "final": "argmax"}] * ROWS,
+    "other relaxations": [{"relaxation": "gumbel-st", "final": "expectation", "optimizer": "adam"}] * ROWS,
+    "means": [{"relaxation": "quantized-expectation", "code_moves": "none", "optimizer_memory": "run"}] * ROWS,
+    "squares": [{"likelihood": "squared", "weight_schedule": "endpoints", "kl_gradient": "raw-logits"}] * ROWS,
+}
+
+
+@pytest.mark.parametrize("options", G2D2_OPTIONS)
+def test_nor_does_g2d2_with_any_of_its_options(options):
+    method = G2D2()
+    restore(method, settings=[method.settings(**G2D2_FEW, **changes) for changes in G2D2_OPTIONS[options]])
+
+
+@pytest.mark.parametrize("field", [name for name in G2D2Settings.model_fields if name not in G2D2_FEW])
+def test_every_option_of_g2d2_is_among_them(field):
+    """A setting that chooses between ways is tried in more than its default; numbers change no way."""
+    default = getattr(G2D2Settings(), field)
+    if isinstance(default, str) and field != "beta_denominator":  # a number in the schedule, on the host
+        assert any(changes.get(field, default) != default for rows in G2D2_OPTIONS.values() for changes in rows)
+
+
+class Ragged(VQDiffusionPrior):
+    """Rows of which only some tokens count, as those of a shorter signal."""
+
+    def condition(self, prompts, guidance, x_shapes=None):
+        active = torch.empty(len(prompts), self.num_tokens, dtype=torch.bool, device=self.device)
+        return replace(super().condition(prompts, guidance, x_shapes), active=active)
+
+
+@pytest.mark.parametrize("remasking", ["independent", "exact-count", "posterior-confidence"])
+def test_nor_with_rows_of_different_lengths(remasking):
+    method = G2D2()
+    rows = [method.settings(**G2D2_FEW, remasking=remasking, process=process) for process in ("star", "markov", "star")]
+    restore(method, settings=rows, prior=Ragged(random_components(TINY), device=META))
+
+
+class ReadsAValue(Bicubic):
+    """Its loop asks the device for a number."""
+
+    def restore(self, prior, batch, record):
+        x = super().restore(prior, batch, record)
+        for _ in range(2):
+            x = x / x.abs().amax().item()
+        return x
+
+
+class Branches(Bicubic):
+    """What it does next depends on a value."""
+
+    def restore(self, prior, batch, record):
+        x = super().restore(prior, batch, record)
+        return x if (x > 0).all() else -x
+
+
+class MixesDevices(Bicubic):
+    """It makes a tensor where nobody said to."""
+
+    def restore(self, prior, batch, record):
+        return super().restore(prior, batch, record) + torch.zeros(len(batch), 1, 1, 1)
+
+
+class BringsHome(Bicubic):
+    """It copies to the host."""
+
+    def restore(self, prior, batch, record):
+        return super().restore(prior, batch, record).cpu()
+
+
+@pytest.mark.parametrize("method", [ReadsAValue, Branches, MixesDevices, BringsHome])
+def test_a_method_that_does_is_caught(method: type[Method]):
+    restore(Bicubic())
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        restore(method())
+
+
+class PeeksAtResiduals(Operator):
+    """An operator of the user's own may wait for the device too."""
+
+    def _apply_forward(self, x):
+        return x * float(x.detach().mean())
+
+
+def test_operators_are_part_of_it():
+    with pytest.raises(RuntimeError, match="meta"):
+        restore(G2D2(), PeeksAtResiduals(Operator.settings_model(), SHAPE))

@@ -1,0 +1,303 @@
+"""A sweep becomes one parent run and a child run per cell, each logged once however often it is tried."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+from PIL import Image
+
+from pipelines.score.features import DISTANCES
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.track import TrackingError, track_folder
+from pipelines.track.runs import Runs
+from tests.pipelines.sweep_cases import run
+
+
+def runs_of(sweep, tracked):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
+    experiment = client.get_experiment_by_name("g2d2").experiment_id
+    runs = client.search_runs([experiment], max_results=1000)
+    parent = next(run for run in runs if run.info.run_id == tracked.parent_run_id)
+    children = {run.info.run_name: run for run in runs if run.info.run_id != tracked.parent_run_id}
+    assert len(children) == len(runs) - 1
+    return parent, children
+
+
+def artifact(run, name):
+    return Path(unquote(urlsplit(run.info.artifact_uri).path), name).read_bytes()
+
+
+def test_a_cell_is_a_run_with_its_settings_means_and_intervals(sweep):
+    tracked = track_folder(sweep.url)
+    assert (tracked.cells_logged, tracked.cells_skipped) == (4, 0)
+    parent, children = runs_of(sweep, tracked)
+    assert set(children) == {f"sr4-32, {p}, eta_kl={e}" for p in ("star", "markov") for e in ("0.0003", "0.001")}
+    run = children["sr4-32, star, eta_kl=0.0003"]
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert run.data.params["eta_kl"] == "0.0003"
+    assert run.data.params["task"] == "sr4-32"
+    for facts in (run.data.params, run.data.tags):
+        assert (facts["arm"], facts["method"], facts["prior"]) == ("star", "g2d2", "cifar10")
+    assert run.data.params["steps"] == "25"
+    metrics = run.data.metrics
+    assert metrics["psnr"] == pytest.approx(22)
+    assert 19 < metrics["psnr_low"] < 22 < metrics["psnr_high"] < 25  # Student's t, of three
+    assert (metrics["count"], metrics["failed"], metrics["seconds"]) == (3, 0, 2)
+    assert not [name for name in metrics if name.startswith(("non_finite", "seconds_"))]
+
+
+def test_the_panel_shows_the_first_measurements(sweep):
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    run = children["sr4-32, markov, eta_kl=0.0003"]  # the third cell, whose reconstructions have shade 140
+    sheet = np.asarray(Image.open(io.BytesIO(artifact(run, "panel.png"))))
+    assert sheet.shape == (2 * 128 + 8, 3 * 128 + 2 * 8, 3)
+    assert sheet[64, 64, 0] == 80  # truth of measurement 0
+    assert sheet[64 + 136, 64, 0] == 81  # truth of measurement 1
+    assert sheet[64, 136 + 64, 0] == 64  # its measurement, -0.5 everywhere
+    assert sheet[64, 272 + 64, 0] == 140
+    assert "sr4-32/0000, sr4-32/0001" in run.data.tags["mlflow.note.content"]
+
+
+def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
+    parent, _ = runs_of(sweep, track_folder(sweep.url))
+    assert parent.info.run_name == "tiny"
+    assert parent.data.params == {"dtype": "float32"}  # an arm that is added may bring another method or prior
+    assert {name: parent.data.tags[name] for name in ("method", "prior_digest", "arms")} == {
+        "method": "g2d2", "prior_digest": "a-prior-digest", "arms": "star, markov",
+    }  # fmt: skip
+    tags = parent.data.tags
+    assert (tags["arms"], tags["baseline"], tags["varied"]) == ("star, markov", "markov", "eta_kl")
+    assert tags["headline"].startswith("star and markov are not compared: 3 measurements")
+    assert "steps=25" in tags["settings"].split()
+    assert (tags["devices"], tags["torch"], tags["prior"]) == ("Some GPU", "2.13.0", "cifar10")
+    metrics = parent.data.metrics
+    assert (metrics["items"], metrics["failed"], metrics["missing"], metrics["cells"]) == (12, 0, 0, 4)
+    assert metrics["best_psnr/sr4-32"] == pytest.approx(22)
+    assert yaml.safe_load(artifact(parent, "spec.yaml"))["grid"]["cross"]["eta_kl"] == [0.0003, 0.001]
+    rows = list(csv.DictReader(io.StringIO(artifact(parent, "contrasts.csv").decode())))
+    points = [row for row in rows if row["kind"] == "same settings"]
+    first = next(row for row in points if row["metric"] == "psnr")
+    assert (first["task"], first["a"], first["b"]) == ("sr4-32", "star", "markov")
+    assert (first["cell_a"], first["cell_b"]) == ("star, eta_kl=0.0003", "markov, eta_kl=0.0003")
+    assert (float(first["difference"]), int(first["pairs"])) == (pytest.approx(1), 3)
+    assert {row["corrected_over"] for row in points} == {str(len(points))}
+    assert first["verdict"] == "too few images to tell"
+    best = [row for row in rows if row["kind"] == "best of grid"]
+    assert [row["metric"] for row in best] == ["psnr", "ssim"]
+    assert all(row["verdict"].startswith("not compared: 3 measurements cannot both choose") for row in best)
+
+
+def test_what_was_tuned_for_task_and_arm_stays_out_of_names(make_sweep):
+    """Star and Markov have their own gamma there, which the grid does not vary."""
+    sweep = make_sweep(tasks=["sr4-32", "gaussian-deblur-32"], preset="tuned", settings={})
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    assert "gaussian-deblur-32, star, eta_kl=0.001" in children
+    assert not [name for name in children if "gamma" in name or "learning_rate" in name]
+    assert children["gaussian-deblur-32, star, eta_kl=0.001"].data.params["gamma"] == "0.3"
+    tags = parent.data.tags
+    assert tags["varied"] == "eta_kl"
+    assert set(tags["set_per_arm"].split(", ")) == {"process", "gamma", "learning_rate"}
+    assert not {"gamma", "eta_kl"} & {word.partition("=")[0] for word in tags["settings"].split()}
+
+
+def test_a_saved_view_shows_the_cells_with_what_varies_and_the_means(sweep):
+    """In the form in which MLflow's page stores and reads its own."""
+    from mlflow import MlflowClient
+
+    tracked = track_folder(sweep.url)
+    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
+    experiment = client.get_experiment_by_name("g2d2")
+    (key,) = [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]
+    view = json.loads(experiment.tags[key])
+    state = json.loads(view["state"])
+    assert view["name"] == "tiny"
+    assert state["selectedColumns"][:4] == ["params.`task`", "params.`arm`", "params.`eta_kl`", "metrics.`psnr`"]
+    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`psnr`", False)
+    found = client.search_runs([experiment.experiment_id], state["searchFilter"])
+    assert sorted(run.info.run_name for run in found) == sorted(runs_of(sweep, tracked)[1])
+    assert f"viewStateShareKey={key.removeprefix('mlflow.sharedViewState.')}" in tracked.where()
+
+
+def test_distances_are_metrics_of_their_cell(make_sweep):
+    sweep = make_sweep(distribution=["fd_vgg16", "fid"])
+    folder = SweepFolder(sweep.url)
+    summary = folder.read_summary()
+    cells = [cell.id for cell in folder.cells(summary["plan"])]
+    name = folder.distances_name(summary["plan"], summary["scoring"])
+    rows = [{"cell": cell, "metric": "fd_vgg16", "value": 10.0 + index} for index, cell in enumerate(cells)]
+    rows += [{"cell": cell, "metric": "fid", "value": None, "unavailable": "no network"} for cell in cells]
+    folder.store.write_table(name, pa.Table.from_pylist(rows, schema=DISTANCES))
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert children["sr4-32, star, eta_kl=0.0003"].data.metrics["fd_vgg16"] == 10
+    assert not any("fid" in run.data.metrics for run in children.values())
+    assert track_folder(sweep.url).cells_logged == 0
+    folder.store.write_table(name, pa.Table.from_pylist([rows[0] | {"value": 11.0}, *rows[1:]], schema=DISTANCES))
+    assert track_folder(sweep.url).cells_logged == 1
+
+
+def test_a_second_time_adds_nothing(sweep, history):
+    first = track_folder(sweep.url)
+    before = history(sweep)
+    again = track_folder(sweep.url)
+    assert (again.cells_logged, again.cells_skipped) == (0, 4)
+    assert again.parent_run_id == first.parent_run_id
+    assert history(sweep) == before
+
+
+def stop_after(monkeypatch, method, calls):
+    """The process dies at the n-th call of a method."""
+    real = getattr(Runs, method)
+    made = []
+
+    def dying(self, *args, **kwargs):
+        made.append(1)
+        if len(made) > calls:
+            raise KeyboardInterrupt
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(Runs, method, dying)
+
+
+@pytest.mark.parametrize(("method", "calls"), [("_create", 3), ("_log", 2), ("_call", 1), ("_call", 6), ("_call", 15)])
+def test_an_interrupted_logging_is_completed(sweep, history, monkeypatch, method, calls):
+    with monkeypatch.context() as patch:
+        stop_after(patch, method, calls)
+        with pytest.raises(KeyboardInterrupt):
+            track_folder(sweep.url)
+    tracked = track_folder(sweep.url)
+    assert 0 < tracked.cells_logged <= 4
+    found = history(sweep)
+    assert len(found["runs"]) == 5
+    assert {status for _, _, status, _ in found["runs"]} == {"FINISHED"}
+    points = [(run, key) for run, key, *_ in found["metrics"]]
+    assert len(points) == len(set(points)) == 4 * 13 + 6
+    assert all("panel.png" in files(run) for run in runs_of(sweep, tracked)[1].values())
+
+
+def files(run):
+    return [path.name for path in Path(unquote(urlsplit(run.info.artifact_uri).path)).iterdir()]
+
+
+def test_an_extended_grid_logs_only_the_new_cells(sweep, history):
+    first = track_folder(sweep.url)
+    before = history(sweep)
+    sweep.eta_kl.append(0.003)
+    again = track_folder(sweep.write().url)
+    assert (again.cells_logged, again.cells_skipped) == (2, 4)
+    assert again.parent_run_id == first.parent_run_id
+    children = {run for run, *_ in before["runs"]} - {first.parent_run_id}
+    kept = [point for point in history(sweep)["metrics"] if point[0] in children]
+    assert kept == [point for point in before["metrics"] if point[0] in children]
+
+
+def test_more_seeds_update_the_run_in_place(sweep, history):
+    track_folder(sweep.url)
+    sweep.seeds, sweep.psnr = [0, 1], {(0.0003, "star", 0): 1.0}  # lower than before: the latest must still win
+    tracked = track_folder(sweep.write().url)
+    assert tracked.cells_logged == 4
+    _, children = runs_of(sweep, tracked)
+    run = children["sr4-32, star, eta_kl=0.0003"]
+    assert run.data.metrics["psnr"] == pytest.approx((1 + 1 + 22 + 22.1 + 23 + 23.1) / 6)
+    assert run.data.metrics["count"] == 6
+    points = sorted(p[3] for p in history(sweep)["metrics"] if p[0] == run.info.run_id and p[1] == "psnr")
+    assert points == [0, 1]
+    assert track_folder(sweep.url).cells_logged == 0
+
+
+def test_a_setting_that_begins_to_vary_renames_the_runs_and_logs_nothing_again(make_sweep, history):
+    sweep = make_sweep(process=["star"])
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert set(children) == {"sr4-32, star, eta_kl=0.0003", "sr4-32, star, eta_kl=0.001"}
+    sweep.eta_kl = [0.0003]
+    tracked = track_folder(sweep.write().url)
+    assert tracked.cells_logged == 0
+    assert "sr4-32, star" in runs_of(sweep, tracked)[1]
+
+
+def test_numbers_that_are_not_finite_are_counted_and_never_logged(sweep, history):
+    sweep.psnr = {(0.0003, "star", 0): float("inf"), (0.0003, "star", 1): float("nan")}
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    metrics = children["sr4-32, star, eta_kl=0.0003"].data.metrics
+    assert metrics["psnr"] == pytest.approx(23)
+    assert metrics["non_finite_psnr"] == 2
+    assert "psnr_low" not in metrics  # one measurement is left
+    assert all(np.isfinite(value) and abs(value) < 1e300 for _, _, value, *_ in history(sweep)["metrics"])
+    sweep.psnr = {}
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    assert children["sr4-32, star, eta_kl=0.0003"].data.metrics["non_finite_psnr"] == 0
+
+
+def test_failed_items_are_counted_and_a_cell_without_results_has_failed(sweep):
+    sweep.failed = {0}
+    parent, children = runs_of(sweep, track_folder(sweep.write().url))
+    run = children["sr4-32, star, eta_kl=0.0003"]
+    assert (run.info.status, run.data.metrics["failed"], run.data.metrics["count"]) == ("FINISHED", 1, 3)
+    assert (parent.info.status, parent.data.metrics["failed"]) == ("FAILED", 4)
+    sweep.failed = {0, 1, 2}
+    parent, children = runs_of(sweep, track_folder(sweep.write().url))
+    assert {run.info.status for run in children.values()} == {"FAILED"}
+    assert all(np.isfinite(value) for run in children.values() for value in run.data.metrics.values())
+
+
+def test_a_run_made_twice_by_two_writers_is_dropped(sweep):
+    tracked = track_folder(sweep.url)
+    _, children = runs_of(sweep, tracked)
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
+    run = children["sr4-32, star, eta_kl=0.001"]
+    twin = client.create_run(run.info.experiment_id, tags=run.data.tags)
+    assert track_folder(sweep.url).cells_logged == 0
+    assert set(runs_of(sweep, tracked)[1]) == set(children)
+    assert client.get_run(twin.info.run_id).info.lifecycle_stage == "deleted"
+
+
+def test_a_lost_answer_makes_no_second_run(sweep, history, monkeypatch):
+    from mlflow import MlflowClient
+
+    monkeypatch.setenv("G2D2_TRACKING_RETRY_SECONDS", "60")
+    real, lost = MlflowClient.create_run, []
+
+    def create(self, *args, **kwargs):
+        run = real(self, *args, **kwargs)
+        if len(lost) < 2:
+            lost.append(run)
+            raise ConnectionError("the database is locked")
+        return run
+
+    monkeypatch.setattr(MlflowClient, "create_run", create)
+    assert track_folder(sweep.url).cells_logged == 4
+    assert len(lost) == 2
+    assert len(history(sweep)["runs"]) == 5
+
+
+def test_without_its_manifest_a_sweep_is_logged_without_panels(sweep, caplog):
+    (Path(sweep.root) / "manifest" / "manifest.json").unlink()
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert len(children) == 4
+    assert "no panels are logged" in caplog.text
+
+
+def test_a_damaged_database_is_told_in_one_sentence(sweep):
+    Path(sweep.url, "mlflow.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(TrackingError, match=f"the results are complete in {sweep.url}, and `g2d2 track {sweep.url}`"):
+        track_folder(sweep.url)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"id": 3}', "{"])
+def test_a_damaged_id_of_the_folder_is_named(content, sweep, capsys):
+    file = Path(sweep.url, "tracking.json")
+    file.write_text(content)
+    assert run("track", sweep.url) == 2
+    error = capsys.readouterr().err
+    assert f"{file}: it is damaged" in error
+    assert error.count("\n") == 1
