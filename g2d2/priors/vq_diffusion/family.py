@@ -1,14 +1,12 @@
 """The family of VQ-Diffusion and CLIP-VQDiffusion in diffusers' folder layout. Imports no model library."""
 
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, Unpack
 
 from g2d2.priors.base import Discrete, PriorFacts
 from g2d2.priors.clip_prompts import TokenCounter
 from g2d2.priors.component_files import has_safetensors, written_by
-from g2d2.priors.families import Family
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.json_files import read_json
 from g2d2.priors.vq_diffusion.checking import check_folder
 from g2d2.priors.vq_diffusion.layout import (
@@ -74,26 +72,13 @@ class VQDiffusion(Family):
         count = TokenCounter(folder, _load_component)
         return PriorFacts(Discrete, "image", (channels, *shape.image_size), shape.train_steps, count.limit, count)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> Discrete:
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Discrete:
         from g2d2.priors.vq_diffusion.components import load_components  # model libraries
         from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
 
         return VQDiffusionPrior(
             load_components(folder),
-            device=device,
-            dtype=dtype,
-            channels_last=channels_last,
-            compile_networks=compile_networks,
-            rows=rows,
+            **form,
         )
 
 
