@@ -79,10 +79,7 @@ class LatentDiffusion(Family):
         from g2d2.priors.latent_diffusion.latent_components import load_latent_parts  # model libraries
         from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
 
-        return LatentDiffusionPrior(
-            load_latent_parts(folder),
-            **form,
-        )
+        return LatentDiffusionPrior(load_latent_parts(folder), **form)
 
 
 def _load_component(folder: Path, name: str) -> Any:
