@@ -22,6 +22,8 @@ CONFIG_FILES = {
 }
 NORMALISATION = "normalisation/normalisation.safetensors"
 """Mean and standard deviation of the features that the tokeniser takes."""
+LEVELS = 100
+"""Noise levels of the schedule, and so the most steps a method may take; the network knows none of them."""
 MOTION_COMPONENTS = (*CONFIG_FILES, "normalisation")
 
 
