@@ -27,6 +27,7 @@ OPERATORS: "Extensions[type[Operator]]" = Extensions(
         "gaussian_blur": "operators.gaussian_blur:GaussianBlur",
         "identity": "operators.identity:Identity",
         "motion_blur": "operators.motion_blur:MotionBlur",
+        "path": "operators.path:Path",
         "random_inpainting": "operators.inpainting:RandomInpainting",
         "super_resolution": "operators.super_resolution:SuperResolution",
     },

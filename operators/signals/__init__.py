@@ -1,4 +1,4 @@
-"""Signals by name: what x is. `image` is our own; others come as `module:thing` or installed entry points."""
+"""Signals by name: what x is. `image` and `motion` are ours; others come as `module:thing` or from packages."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,10 @@ def _not_a_signal(thing: Any) -> str | None:
 
 
 SIGNALS: "Extensions[type[Signal]]" = Extensions(
-    "signal", "g2d2.signals", {"image": "operators.signals.image:Image"}, _not_a_signal
+    "signal",
+    "g2d2.signals",
+    {"image": "operators.signals.image:Image", "motion": "operators.signals.motion:Motion"},
+    _not_a_signal,
 )
 
 

@@ -16,6 +16,7 @@ from operators import (
     operator_settings,
     stack_operators,
 )
+from operators.registry import OPERATORS
 
 SHAPES = [(3, 16, 16), (1, 12, 20), (2, 24, 8)]
 
@@ -52,12 +53,12 @@ def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> to
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def test_every_registered_operator_is_under_contract() -> None:
-    assert set(operator_names()) == set(CASES)
+def test_every_registered_operator_of_pictures_is_under_contract() -> None:
+    assert {name for name in operator_names() if OPERATORS.find(name).signal == "image"} == set(CASES)
 
 
 def test_names_and_settings_are_the_classes_own() -> None:
-    for name in operator_names():
+    for name in CASES:
         op = build_operator(name, CASES[name][0], x_shape=SHAPES[0])
         assert type(op).name == name
         assert type(op).settings_model is operator_settings(name)

@@ -99,7 +99,7 @@ def test_operators_of_different_lengths_stack_and_a_row_keeps_its_own():
 
 
 def test_an_unknown_signal_is_one_sentence():
-    with pytest.raises(InputError, match="signal is 'sound': it must be one of image, or module:thing"):
+    with pytest.raises(InputError, match="signal is 'sound': it must be one of image, motion, or module:thing"):
         find_signal("sound")
     with pytest.raises(InputError, match=r"it must be a subclass of operators\.signals\.base\.Signal"):
         find_signal("operators.base:Operator")
