@@ -102,6 +102,7 @@ FAMILIES: Extensions[type[Family]] = Extensions(
         "vq_diffusion": "g2d2.priors.vq_diffusion.family:VQDiffusion",
         "pixel_diffusion": "g2d2.priors.pixel_diffusion.pixel_family:PixelDiffusion",
         "latent_diffusion": "g2d2.priors.latent_diffusion.latent_family:LatentDiffusion",
+        "masked_motion": "g2d2.priors.masked_motion.motion_family:MaskedMotion",
     },
     subclass_of(Family),
 )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import CLIPTextModelWithProjection, CLIPTokenizer
 
@@ -63,8 +64,11 @@ def save_normalisation(folder: Path, normalisation: MotionNormalisation) -> None
 
 def load_normalisation(folder: Path) -> MotionNormalisation:
     """How the prior in a folder scales features."""
-    tensors = load_file(folder / NORMALISATION)
+    path = folder / NORMALISATION
     try:
-        return MotionNormalisation(**tensors)
-    except (InputError, TypeError) as error:
-        raise InputError(f"prior: {folder / NORMALISATION}: {error}") from None
+        return MotionNormalisation(**load_file(path))
+    except InputError as error:
+        raise InputError(f"prior: {path}: {error}") from None
+    except (SafetensorError, OSError, TypeError) as error:  # TypeError: other names than these two
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"prior: {path} does not hold the mean and std of the features ({reason}).") from None

@@ -1,4 +1,4 @@
-"""The folder of a masked motion prior: its files, and the numbers its configurations state. Imports no model library."""
+"""The folder of a masked motion prior: its files, and the numbers that they state. Imports no model library."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,9 +111,7 @@ def check_motion_folder(folder: Path) -> MotionShape:
     return shape
 
 
-def _refuse_misfits(
-    folder: Path, configs: dict[str, dict[str, Any]], expected: dict[tuple[str, str], int]
-) -> None:
+def _refuse_misfits(folder: Path, configs: dict[str, dict[str, Any]], expected: dict[tuple[str, str], int]) -> None:
     for (component, key), value in expected.items():
         present = configs[component].get(key)
         if present != value:

@@ -18,9 +18,8 @@ from operators import InputError
 from operators.skeleton import FEATURES
 
 CPU_ROWS = 8
-"""Rows that networks take at once on a CPU, where torch changes algorithm, and so rounding, with larger batches."""
-LONE_ROW = 2
-"""A single row runs as a pair there, for the same reason."""
+"""Rows that the tokeniser takes at once on a CPU, where torch changes algorithm, and so rounding, with larger batches.
+Products of matrices, as in transformers, do so for any number of rows; there each runs by itself."""
 
 
 class MaskedMotionPrior(Discrete):
@@ -95,7 +94,11 @@ class MaskedMotionPrior(Discrete):
 
     @torch.no_grad()
     def _encode_texts(self, texts: list[str]) -> Tensor:
-        output = self.components.text_encoder(padded_ids(self.components.tokenizer, texts).to(self.device))
+        ids = padded_ids(self.components.tokenizer, texts).to(self.device)
+        return self._in_parts(self._run_text_encoder, ids, size=1)
+
+    def _run_text_encoder(self, ids: Tensor) -> Tensor:
+        output = self.components.text_encoder(ids)
         return torch.cat([output.text_embeds.unsqueeze(1), output.last_hidden_state], dim=1)
 
     @torch.no_grad()
@@ -109,7 +112,7 @@ class MaskedMotionPrior(Discrete):
             [condition.embeddings[with_prompt.to(self.device)], blank.expand(len(without), *blank.shape)]
         )
         active = torch.ones_like(z_t, dtype=torch.bool) if condition.active is None else condition.active
-        logits = self._in_parts(self._denoise, z_t[rows], active[rows], states).to(self.dtype)
+        logits = self._in_parts(self._denoise, z_t[rows], active[rows], states, size=1).to(self.dtype)
         log_p = logits.log_softmax(dim=1)
         weights = torch.cat([scale[with_prompt], 1 - scale[without]]).to(log_p).view(-1, 1, 1)
         guided = log_p.new_zeros(len(z_t), *log_p.shape[1:]).index_add_(0, rows, log_p * weights)
@@ -138,18 +141,21 @@ class MaskedMotionPrior(Discrete):
         missing = -frames % self.frames_per_token
         z = self.normalisation.normalise(x.to(self.device, self.dtype)).to(self.network_dtype)
         z = torch.cat([z, z[:, -1:].expand(-1, missing, -1)], dim=1)
-        tokens: Tensor = self._in_parts(lambda some: self.components.vqvae.nearest(self.components.vqvae.encode(some)), z)
+        tokens: Tensor = self._in_parts(
+            lambda some: self.components.vqvae.nearest(self.components.vqvae.encode(some)), z
+        )
         return nn.functional.pad(tokens, (0, self.num_tokens - tokens.shape[1]))
 
-    def _in_parts(self, run: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    def _in_parts(self, run: Callable[..., Tensor], *inputs: Tensor, size: int = CPU_ROWS) -> Tensor:
         """A few rows at once on a CPU, so that a row gives the same bits in any batch."""
         if self.device.type != "cpu":
             return run(*inputs)
-        parts = zip(*(value.split(CPU_ROWS) for value in inputs), strict=True)
-        return torch.cat([_paired(run, part) for part in parts])
+        parts = zip(*(value.split(size) for value in inputs), strict=True)
+        return torch.cat([_paired(run, part) if size > 1 else run(*part) for part in parts])
 
 
 def _paired(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> Tensor:
-    if len(inputs[0]) >= LONE_ROW:
+    """A lone row as one of a pair: torch convolves one small row by another algorithm than several."""
+    if len(inputs[0]) > 1:
         return run(*inputs)
-    return run(*(value.expand(LONE_ROW, *value.shape[1:]) for value in inputs))[:1]
+    return run(*(value.expand(2, *value.shape[1:]) for value in inputs))[:1]

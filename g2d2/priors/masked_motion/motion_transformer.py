@@ -107,7 +107,11 @@ class MotionTransformer(ModelMixin, ConfigMixin):  # type: ignore[misc]
         end, pad = self.config.codes + END, self.config.codes + PAD
         length = active.sum(1, keepdim=True)  # (B, 1)
         place = torch.arange(tokens.shape[1] + 2, device=tokens.device)
-        ids = nn.functional.pad(tokens, (0, 1)).masked_fill(place[:-1] > length, pad).masked_fill(place[:-1] == length, end)
+        ids = (
+            nn.functional.pad(tokens, (0, 1))
+            .masked_fill(place[:-1] > length, pad)
+            .masked_fill(place[:-1] == length, end)
+        )
         return ids, (place <= length + 1)[:, None, None]
 
 

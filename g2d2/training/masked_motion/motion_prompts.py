@@ -1,17 +1,17 @@
-"""Labels of captured clips as prompts: terse notes such as `walk, veer left` in the ways that people would write them."""
+"""Labels of captured clips as prompts: terse notes such as `walk, veer left` as people would write them."""
 
 import re
 
 _UNTOLD = {"", "unknown", "t pose", "start", "cool", "rushed", "clean", "range of motion"}
 """Labels that say nothing of what is done."""
-_VERBS = """adjust balance bend bow box bounce carry cartwheel catch chop climb close crawl crouch curtsey dance dig direct
-dive drink dribble drop duck eat flip fly get grab hammer hang hop jog jump kick laugh lay lean lie lift limp look lower
-lunge march mop move open pace pick pivot place play point pull punch push put putt raise reach roll run scramble search
-shake shoot shrug shuffle sidestep sit skip slide sneak spin squat stand start step stop strafe stretch stride stroll
-strut stumble swat sweep swim swing swordplay throw tiptoe toss trip turn twist unscrew veer wade walk wander wash wave
-yawn""".split()
-_DOUBLED = """chop dig drop flip get grab hop jog mop put run shrug sidestep sit skip spin squat step stop strut swat swim
-trip""".split()
+_VERBS = """adjust balance bend bow box bounce carry cartwheel catch chop climb close crawl crouch curtsey dance dig
+direct dive drink dribble drop duck eat flip fly get grab hammer hang hop jog jump kick laugh lay lean lie
+lift limp look lower lunge march mop move open pace pick pivot place play point pull punch push put putt raise
+reach roll run scramble search shake shoot shrug shuffle sidestep sit skip slide sneak spin squat stand start
+step stop strafe stretch stride stroll strut stumble swat sweep swim swing swordplay throw tiptoe toss trip
+turn twist unscrew veer wade walk wander wash wave yawn""".split()  # noqa: SIM905
+_DOUBLED = """chop dig drop flip get grab hop jog mop put run shrug sidestep sit skip spin squat step stop strut swat
+swim trip""".split()  # noqa: SIM905
 _SWAPPED = {"left": "right", "right": "left", "clockwise": "counterclockwise", "counterclockwise": "clockwise"}
 
 
@@ -27,7 +27,7 @@ def plain_label(label: str) -> str:
 
 
 def wordings(label: str) -> tuple[str, ...]:
-    """The prompts of a label: as it is, told of a person, and told as it goes on. One empty prompt where it is empty."""
+    """The prompts of a label: as it is, told of a person, and told as it goes on; the empty one where it is void."""
     text = plain_label(label)
     if not text:
         return ("",)

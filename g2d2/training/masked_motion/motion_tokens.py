@@ -60,7 +60,7 @@ def _initialise(transformer: MotionTransformer) -> None:
 
 
 def ragged_masks(active: Tensor, generator: torch.Generator) -> Tensor:
-    """Places to mask among each row's active ones: cos(pi u / 2) of them, u spread evenly over the batch. (B, D) bool"""
+    """Places to mask, (B, D) bool: cos(pi u / 2) of each row's active ones, u spread evenly over the batch."""
     rows = len(active)
     u = (torch.arange(rows) + torch.rand(rows, generator=generator)) / rows
     u = u[torch.randperm(rows, generator=generator)]

@@ -1,4 +1,4 @@
-"""The prompt side of a motion prior: a tokenizer that knows the common words of the labels, and a small CLIP encoder."""
+"""The prompt side of a motion prior: a tokenizer with the common words of the labels, and a small CLIP encoder."""
 
 import re
 from collections import Counter
