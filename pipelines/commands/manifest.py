@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,14 @@ from pipelines.console.options import add_background_option, parse_changes
 from pipelines.console.text_table import text_table
 from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
 from pipelines.manifest.manifest_record import Rejected
+from pipelines.manifest.motion_building import build_motion_manifest
+from pipelines.manifest.motion_settings import MOTION, PATH_TASKS, MotionSettings
 from pipelines.manifest.reading import Place, read_row
 from pipelines.manifest.sheet import contact_sheet
 
 EXAMPLE = "g2d2 manifest build cifar10-heldout manifests/cifar10 --task sr4-32 gaussian-deblur-32 --limit 100"
+
+SIGNALS = ("image", MOTION)
 
 _LISTED = 20
 """Rejected pictures and problems that are printed; manifest.json has all of the former."""
@@ -34,15 +38,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _configure_build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="folder of pictures, Parquet, CSV, or cifar10-heldout")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="folder of pictures, Parquet, CSV, or cifar10-heldout; for motions a "
+        "HumanML3D folder, BVH files, Parquet of joints, a CSV of x and z, or a path's name"
+    )  # fmt: skip
     parser.add_argument("out", metavar="OUT", help="folder or s3:// URL of the new manifest")
-    choice = parser.add_mutually_exclusive_group(required=True)
-    choice.add_argument("--task", nargs="+", dest="tasks", metavar="NAME", help=f"tasks: {', '.join(TASKS)}")
+    parser.add_argument("--signal", choices=SIGNALS, default="image", help="what is measured (default: image)")
+    choice = parser.add_mutually_exclusive_group()
+    names = f"tasks: {', '.join(TASKS)}; of motions {', '.join(PATH_TASKS)}"
+    choice.add_argument("--task", nargs="+", dest="tasks", metavar="NAME", help=names)
     choice.add_argument(
         "--operator", metavar="NAME", help=f"one operator: {', '.join(operator_names())}, or module:thing"
     )
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
-    parser.add_argument("--sigma", type=float, metavar="S", help="the operator's noise level (default: 0.05)")
+    parser.add_argument(
+        "--sigma", type=float, metavar="S", help="the operator's noise level (default: 0.05, and 0 m for motions)"
+    )
     parser.add_argument("--image-size", type=int, metavar="N", help="the operator's images are N x N (default: any)")
     parser.add_argument("--seed", type=int, help="seed of all noise (default: 0)")
     for column in ("image", "id", "label", "prompt"):
@@ -54,6 +65,11 @@ def _configure_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resize", action="store_true", help="crop and resize pictures of another size")
     parser.add_argument("--grey", action="store_true", help="pictures of one channel, for a prior of grey images")
     add_background_option(parser)
+    parser.add_argument("--split", metavar="NAME", help="motions: clips that NAME.txt of a HumanML3D folder lists")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="motions: a prompt per line, each for every path")
+    parser.add_argument("--fps", type=float, metavar="N", help="motions: frame rate, instead of what files say")
+    parser.add_argument("--cut", action="store_true", default=None, help="motions: cut longer clips into parts")
+    parser.add_argument("--frames", type=int, metavar="N", help="motions: frames of drawn paths (default: 196)")
     parser.add_argument("--rows-per-shard", type=int, metavar="N", help="most rows of a file (default: 1000)")
     parser.add_argument("--overwrite", action="store_true", help="replace another manifest at OUT")
 
@@ -64,40 +80,66 @@ def _help(field: str) -> str:
 
 
 def _build(args: argparse.Namespace) -> int:
-    given = {name: getattr(args, name) for name in BuildSettings.model_fields if getattr(args, name, None) is not None}
-    if args.operator:
-        changes = parse_changes(args.set, {args.operator: operator_settings(args.operator)})
-        given["params"] = changes[args.operator]
+    motion = args.signal == MOTION
+    model, other = (MotionSettings, BuildSettings) if motion else (BuildSettings, MotionSettings)
+    _refuse_options(args, set(other.model_fields) - set(model.model_fields))
+    if not motion and not (args.tasks or args.operator):
+        raise InputError("manifest build: give --task or --operator.")
+    given = {name: getattr(args, name) for name in model.model_fields if getattr(args, name, None) is not None}
+    if args.prompts:
+        given["prompts"] = _prompt_lines(args.prompts)
+    operator = args.operator or ("path" if motion and not args.tasks else None)
+    if operator:
+        given["params"] = parse_changes(args.set, {operator: operator_settings(operator)})[operator]
     elif args.set:
         raise InputError("--set: it goes with --operator; a task has its own settings.")
-    settings = validate(BuildSettings, given, where="manifest build")
+    build: Callable[..., Built] = build_motion_manifest if motion else build_manifest
     try:
-        built = build_manifest(settings, args.out, overwrite=args.overwrite)
+        built = build(validate(model, given, where="manifest build"), args.out, overwrite=args.overwrite)
     except NothingBuiltError as error:
-        _print_rejected(error.rejected)
+        _print_rejected(error.rejected, args.signal)
         raise
     except KeyboardInterrupt:
         print(f"\ninterrupted; {args.out} is not complete, the same command builds it anew", file=sys.stderr)
         return 130
-    _print_built(built)
-    _print_rejected(built.rejected)
+    _print_built(built, args.signal)
+    _print_rejected(built.rejected, args.signal)
     return 1 if built.rejected else 0
 
 
-def _print_built(built: Built) -> None:
+def _refuse_options(args: argparse.Namespace, names: set[str]) -> None:
+    """Options that say nothing about this signal."""
+    for name in sorted(names):
+        if getattr(args, name, None):
+            raise InputError(f"--{name.replace('_', '-')}: it says nothing about the signal {args.signal!r}.")
+
+
+def _prompt_lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--prompts: {path} cannot be read ({error}).") from None
+    prompts = [line.strip() for line in lines if line.strip()]
+    if not prompts:
+        raise InputError(f"--prompts: {path} has no lines.")
+    return prompts
+
+
+def _print_built(built: Built, signal: str) -> None:
     summary = built.summary
     verb = "is there already, the same:" if built.was_there else "holds"
+    made_of = "" if signal == MOTION else f" of {counted(built.sources, 'picture')}"
     print(
-        f"{built.url} {verb} {counted(summary.rows, 'measurement')} of {counted(built.sources, 'picture')} "
+        f"{built.url} {verb} {counted(summary.rows, 'measurement')}{made_of} "
         f"({', '.join(summary.tasks)}) in {counted(len(summary.shards), 'file')}, digest {summary.digest}"
     )
 
 
-def _print_rejected(rejected: Sequence[Rejected]) -> None:
+def _print_rejected(rejected: Sequence[Rejected], signal: str) -> None:
     if not rejected:
         return
     sources = len({one.source for one in rejected})
-    print(f"rejected {counted(sources, 'picture')}:", file=sys.stderr)
+    print(f"rejected {counted(sources, 'clip' if signal == MOTION else 'picture')}:", file=sys.stderr)
     for one in rejected[:_LISTED]:
         print(f"  {one.reason}", file=sys.stderr)
     if len(rejected) > _LISTED:

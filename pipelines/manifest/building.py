@@ -75,15 +75,16 @@ def write_manifest(
     overwrite: bool = False,
     rows_per_shard: int = 1000,
     built: Mapping[str, Any] | None = None,
+    rejected: list[Rejected] | None = None,
 ) -> Built:
     """Measure these rows, of any signal, and write the manifest to a folder or s3:// URL.
 
     `task` is that of rows which name none; `built` tells readers of the manifest how the rows were made. A row that
-    cannot be used stops no other.
+    cannot be used stops no other; who makes the rows adds to `rejected` what never became one.
     """
     store = open_store(url)
     check_place(store)
-    rejected: list[Rejected] = []
+    rejected = [] if rejected is None else rejected
     existing = None if overwrite else read_summary(store)
     manifest = _Manifest(store, existing, [], rejected, {"g2d2": __version__, **(built or {})})
     manifest.add(Measurer(rejected, task).rows(rows), rows_per_shard)

@@ -21,7 +21,7 @@ _READ_BUFFER = 2**20
 
 def parquet_source(store: Store, names: Sequence[str], settings: BuildSettings) -> Source:
     """Rows of Parquet files in the order of their names; pictures are bytes, or structs with a field `bytes`."""
-    open_file = partial(_open, store, store.filesystem)
+    open_file = partial(open_parquet, store, store.filesystem)
     roles, columns = find_roles(settings, open_file(names[0]).schema.names, "image")
     count = sum(open_file(name).metadata.num_rows for name in names)
     return Source(count, columns, _parquet_pictures(store, open_file, names, roles))
@@ -87,7 +87,8 @@ def _content(content: bytes | None, name: str) -> bytes:
     return content
 
 
-def _open(store: Store, filesystem: Any, name: str) -> ParquetReader:
+def open_parquet(store: Store, filesystem: Any, name: str) -> ParquetReader:
+    """A Parquet file of a source; an InputError where it is none."""
     try:
         file = filesystem.open_input_file(store.path(name))
         return ParquetReader(file, buffer_size=_READ_BUFFER)

@@ -2,19 +2,36 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
+from typing import Protocol
 
 from operators import InputError
-from pipelines.manifest.settings import BuildSettings
 
 Fields = Mapping[str, str | None]
 """A source's columns as text, with its label as `label`."""
+
+
+class PromptSettings(Protocol):
+    """What decides prompts, in the settings of pictures and of motions."""
+
+    @property
+    def prompt(self) -> str | None:
+        """One for all."""
+
+    @property
+    def prompt_column(self) -> str | None:
+        """Column of prompts."""
+
+    @property
+    def prompt_template(self) -> str | None:
+        """A prompt with columns' names in braces."""
+
 
 PromptRule = Callable[[Fields], str]
 
 _DEFAULT_COLUMNS = ("prompt", "caption")
 
 
-def prompt_columns(settings: BuildSettings, columns: Sequence[str]) -> list[str]:
+def prompt_columns(settings: PromptSettings, columns: Sequence[str]) -> list[str]:
     """The columns the prompts need, each of which must be there."""
     if settings.prompt is not None:
         return []
@@ -25,7 +42,7 @@ def prompt_columns(settings: BuildSettings, columns: Sequence[str]) -> list[str]
     return [name for name in _DEFAULT_COLUMNS if name in columns][:1]
 
 
-def prompt_rule(settings: BuildSettings, columns: Sequence[str]) -> PromptRule:
+def prompt_rule(settings: PromptSettings, columns: Sequence[str]) -> PromptRule:
     """From a source's columns to its prompt; an InputError where the template meets an empty column."""
     chosen = prompt_columns(settings, columns)
     if settings.prompt is not None:

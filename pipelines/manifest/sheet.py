@@ -41,7 +41,8 @@ def _read(
 ) -> Image.Image | None:
     """A part of a row as its signal shows it."""
     try:
-        content = row_signal(row).preview(part(row))
+        signal, shown = row_signal(row), part(row)
+        content = (signal.preview_measurement(shown) if part is measurement else None) or signal.preview(shown)
         return Image.open(io.BytesIO(content)).convert("RGB")
     except InputError as error:
         problems.append(error)

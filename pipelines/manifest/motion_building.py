@@ -1,0 +1,173 @@
+"""Build a manifest of motions: clips with their truth, or drawn paths with prompts and none."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operators import InputError, build_operator
+from operators.signals.motion import SHORTEST, shape_problem
+from operators.skeleton.clip_features import windows
+from operators.skeleton.drawn_paths import drawn_path, named_path, packaged_paths, packaged_prompts, path_names
+from operators.skeleton.joint_names import FEATURES
+from pipelines.console.options import item_seed
+from pipelines.console.progress import progress
+from pipelines.manifest.building import Built, write_manifest
+from pipelines.manifest.manifest_record import Rejected
+from pipelines.manifest.measuring import SourceRow
+from pipelines.manifest.motion_clips import Clip, Clips, open_clips
+from pipelines.manifest.motion_settings import MotionSettings
+from pipelines.manifest.prompts import PromptRule, prompt_rule
+from pipelines.manifest.schema import row_id, safe_id
+from pipelines.storage import StoreError, open_store
+
+PACKAGED = "paths"
+"""All paths that can be named, with all prompts of the package."""
+
+Drawn = tuple[Tensor, Tensor | None]
+"""Places on the floor (F, 2) and heights (F,) in every frame."""
+
+
+def build_motion_manifest(settings: MotionSettings, out: str, *, overwrite: bool = False) -> Built:
+    """Measure every clip under every task, or every drawn path with every prompt, and write the manifest to `out`."""
+    rejected: list[Rejected] = []
+    settings.measured()
+    if is_drawn(settings.source):
+        rows, count = _drawn_rows(settings, rejected), 0
+    else:
+        clips = open_clips(settings)
+        rows, count = _clip_rows(settings, clips, rejected), min(clips.count, settings.limit or clips.count)
+    asked = settings.model_dump(mode="json", exclude_defaults=True) | {"signal": "motion"}
+    with progress(count, "clips") as bar:
+        return write_manifest(
+            out,
+            _counted(rows, bar.update),
+            overwrite=overwrite,
+            rows_per_shard=settings.rows_per_shard,
+            built=asked,
+            rejected=rejected,
+        )
+
+
+def is_drawn(source: str) -> bool:
+    """Whether a source is a path that someone drew."""
+    return source.lower().endswith(".csv") or source in (PACKAGED, *path_names())
+
+
+def _counted(rows: Iterator[tuple[int, SourceRow]], advance: Callable[[int], object]) -> Iterator[SourceRow]:
+    seen = 0
+    for number, row in rows:
+        advance(number - seen)
+        seen = number
+        yield row
+
+
+def _clip_rows(settings: MotionSettings, clips: Clips, rejected: list[Rejected]) -> Iterator[tuple[int, SourceRow]]:
+    rule: PromptRule = prompt_rule(settings, clips.columns)
+    taken: Counter[str | None] = Counter()
+    for number, clip in enumerate(islice(clips.clips, settings.limit), start=1):
+        taken[clip.fields.get("label")] += 1
+        if settings.per_label is not None and taken[clip.fields.get("label")] > settings.per_label:
+            continue
+        try:
+            parts, prompt = _parts(clip, settings.cut), _prompt(rule, clip)
+        except StoreError:
+            raise
+        except InputError as error:
+            rejected.append(Rejected(source=clip.id or "-", tasks=list(settings.measured()), reason=str(error)))
+            continue
+        for name, features in parts.items():
+            for row in _measured(settings, name, features, prompt, clip.fields.get("label")):
+                yield number, row
+
+
+def _parts(clip: Clip, cut: bool) -> dict[str, Tensor]:
+    """The clip by its id, or its parts by theirs; an InputError where it is no motion."""
+    features = clip.read()
+    parts = windows(features, SHORTEST) if cut else {0: features}
+    for part in parts.values():
+        if problem := shape_problem(part.shape):
+            remedy = "; --cut takes it in parts" if "too long" in problem else ""
+            raise InputError(f"clip {clip.name}: {problem}{remedy}.")
+    return {clip.id if len(parts) == 1 else f"{clip.id}@{first}": part for first, part in parts.items()}
+
+
+def _prompt(rule: PromptRule, clip: Clip) -> str:
+    try:
+        return rule(clip.fields)
+    except InputError as error:
+        raise InputError(f"clip {clip.name}: {error}") from None
+
+
+def _measured(
+    settings: MotionSettings, name: str, truth: Tensor, prompt: str, label: str | None
+) -> Iterator[SourceRow]:
+    for task, (operator, params) in settings.measured().items():
+        seed = item_seed(settings.seed, row_id(task, name))
+        own = params if operator != "path" or "seed" in params else params | {"seed": seed}
+        yield SourceRow(name, truth, operator, own, settings.sigma, seed, prompt, label, task=task)
+
+
+def _drawn_rows(settings: MotionSettings, rejected: list[Rejected]) -> Iterator[tuple[int, SourceRow]]:
+    """Every path with every prompt; y is the path itself at the key frames."""
+    prompts = settings.prompts or ((settings.prompt,) if settings.prompt is not None else None)
+    if prompts is None:
+        prompts = tuple(packaged_prompts()) if settings.source == PACKAGED else ("",)
+    for path, read in islice(_drawings(settings).items(), settings.limit):
+        try:
+            places, heights = read()
+        except InputError as error:
+            rejected.append(Rejected(source=path, tasks=list(settings.measured()), reason=str(error)))
+            continue
+        for number, prompt in enumerate(prompts):
+            name = path if len(prompts) == 1 else f"{path}/{number:02d}"
+            for task in settings.measured():
+                yield 0, drawn_row(settings, task, name, (places, heights), prompt, path)
+
+
+def drawn_row(
+    settings: MotionSettings, task: str, name: str, drawn: Drawn, prompt: str, label: str | None = None
+) -> SourceRow:
+    """A measurement without truth: where a drawn path wants the joint to be at the key frames."""
+    operator, params = settings.measured()[task]
+    places, heights = drawn
+    if operator != "path" or len(params.get("joints", ("pelvis",))) != 1:
+        raise InputError(f"path: a drawn path is of one joint; {operator} with other settings measures more.")
+    seed, shape = item_seed(settings.seed, row_id(task, name)), (len(places), FEATURES)
+    own = {"seed": seed} | params | {"axes": "xz" if heights is None else "xyz"}
+    built = build_operator(operator, own, x_shape=shape)
+    points = places if heights is None else torch.stack([places[:, 0], heights, places[:, 1]], dim=-1)
+    y = points[built.get_buffer("frames")[0]].unsqueeze(1).float()  # (K, 1, 2 or 3)
+    return SourceRow(name, None, operator, own, 0.0, seed, prompt, label, task=task, y=y, x_shape=shape)
+
+
+def _drawings(settings: MotionSettings) -> dict[str, Callable[[], Drawn]]:
+    source = settings.source
+    if source.lower().endswith(".csv"):
+        folder, _, file = source.rpartition("/")
+        store = open_store(folder or ".")
+        if not store.exists(file):
+            raise InputError(f"source: there is no file {source}.")
+        text = store.read_bytes(file).decode("utf-8-sig", "replace")
+        return {safe_id(file[: -len(".csv")]): partial(_from_text, text, source, settings.frames)}
+    names = path_names() if source == PACKAGED else [source]
+    texts = packaged_paths()
+    return {
+        name: partial(_from_text, texts[name], name, settings.frames)
+        if name in texts
+        else partial(_from_shape, name, settings.frames)
+        for name in names
+    }
+
+
+def _from_text(text: str, name: str, frames: int) -> Drawn:
+    places, heights = drawn_path(text, name, frames)
+    return torch.from_numpy(places), None if heights is None else torch.from_numpy(np.asarray(heights))
+
+
+def _from_shape(name: str, frames: int) -> Drawn:
+    return torch.from_numpy(named_path(name, frames)), None
