@@ -103,7 +103,7 @@ def _convert_vqvae(state: State, path: Path) -> MotionVQVAE:
     first = _tensor(state, "vqvae.encoder.model.0.weight", path)  # (W, 263, 3)
     codes = _tensor(state, "vqvae.quantizer.codebook", path)
     halvings = _count(state, r"vqvae\.encoder\.model\.(\d+)\.0\.weight")
-    network = MotionVQVAE(
+    network: MotionVQVAE = MotionVQVAE(
         features=first.shape[1],
         width=first.shape[0],
         depth=_count(state, r"vqvae\.encoder\.model\.2\.1\.model\.(\d+)\.conv1\.weight"),
@@ -131,7 +131,7 @@ def _convert_transformer(state: State, codebook: Tensor, path: Path) -> MotionTr
     expected = sinusoids(len(positions), width)
     if positions.shape != expected.shape or not torch.allclose(positions.float(), expected, atol=1e-3):
         raise InputError(f"checkpoint {path}: {POSITIONS} holds other places than the sines and cosines of MMM.")
-    network = MotionTransformer(
+    network: MotionTransformer = MotionTransformer(
         codes=codebook.shape[0],
         code_width=codebook.shape[1],
         tokens=len(positions) - 2,

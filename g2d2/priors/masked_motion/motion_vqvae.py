@@ -31,7 +31,8 @@ class Level(nn.Module):
         self.change = change
         self.blocks = nn.ModuleList(DilatedResidual(width, growth**power) for power in reversed(range(depth)))
 
-    def refine(self, x: Tensor, here: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, here: Tensor | None) -> Tensor:
+        """The residual blocks alone; `change` comes before them in the encoder, after them in the decoder."""
         for block in self.blocks:
             x = block(x, here)
         return x
@@ -74,7 +75,7 @@ class MotionVQVAE(ModelMixin, ConfigMixin):  # type: ignore[misc]
         """Latents before quantisation of rows of one length, a multiple of the frames of a token. (B, C, D)"""
         hidden = self.encoder_in(x.mT).relu()  # (B, W, F)
         for level in self.encoder:
-            hidden = level.refine(level.change(hidden), None)
+            hidden = level(level.get_submodule("change")(hidden), None)
         return self.encoder_out(hidden)  # type: ignore[no-any-return]
 
     def decode(self, latents: Tensor, active: Tensor | None = None) -> Tensor:
@@ -82,9 +83,9 @@ class MotionVQVAE(ModelMixin, ConfigMixin):  # type: ignore[misc]
         here = None if active is None else active.unsqueeze(1).to(latents.dtype)  # (B, 1, D)
         hidden = self.decoder_in(_within(latents, here)).relu()
         for level in self.decoder:
-            hidden = level.refine(hidden, here).repeat_interleave(2, dim=2)
+            hidden = level(hidden, here).repeat_interleave(2, dim=2)
             here = None if here is None else here.repeat_interleave(2, dim=2)
-            hidden = level.change(_within(hidden, here))
+            hidden = level.get_submodule("change")(_within(hidden, here))
         hidden = self.decoder_middle(_within(hidden, here)).relu()
         return _within(self.decoder_out(_within(hidden, here)), here).mT
 

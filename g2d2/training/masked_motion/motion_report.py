@@ -58,7 +58,7 @@ def report_motion(
     trained_on = TokenWindows(**load_file(recipe.out / "tokens.safetensors"))
     codes, own = len(prior.codebook), encoded.tokens[encoded.active].long()
     curves = {name: read_curve(recipe.out, name) for name in ("vqvae", "transformer")}
-    numbers = {
+    numbers: dict[str, Any] = {
         "windows": len(whole),
         "subjects": len({clip.subject for clip in clips}),
         "reconstruction": _reconstruction(made, whole),
@@ -70,7 +70,7 @@ def report_motion(
         "megabytes": size_megabytes(recipe.exported),
     }
     write_report(recipe, numbers, curves, motion_card(recipe, numbers, curves), log)
-    save_curves(_panels(curves, float(numbers["unigram_nats"])), recipe.out / "curves.png")
+    save_curves(_panels(curves, numbers["unigram_nats"]), recipe.out / "curves.png")
     chosen = torch.linspace(0, len(whole) - 1, _SHOWN).long()
     save_motions([whole[chosen], made[chosen]], recipe.out / "reconstructions.png")
     rows = [

@@ -22,7 +22,7 @@ _KMEANS_WINDOWS = 512
 
 def build_motion_vqvae(settings: MotionVQVAESettings) -> MotionVQVAE:
     """An untrained tokeniser."""
-    return MotionVQVAE(
+    vqvae: MotionVQVAE = MotionVQVAE(
         features=FEATURES,
         width=settings.width,
         depth=settings.depth,
@@ -30,6 +30,7 @@ def build_motion_vqvae(settings: MotionVQVAESettings) -> MotionVQVAE:
         code_width=settings.code_width,
         longest=LONGEST,
     )
+    return vqvae
 
 
 class WindowDraw:
