@@ -27,7 +27,7 @@ def run(effort: Effort) -> list[dict[str, Any]]:
     rows = []
     for side, pictures in _SHAPES[effort.level].items():
         batches = _batches(side, pictures)
-        for name in metric_names():
+        for name in metric_names("image"):
             try:
                 metric = build_metric(name)
             except InputError as error:

@@ -45,6 +45,10 @@ class MetricInfo:
         """As a specification names it."""
         return self.source or self.name
 
+    def scores(self, signal: str) -> bool:
+        """Whether it can score such x."""
+        return self.signals is None or signal in self.signals
+
     def facts(self) -> dict[str, Any]:
         """As the metadata of a scored table keeps it."""
         return {name: getattr(self, name) for name in _STORED} | ({"source": self.source} if self.source else {})

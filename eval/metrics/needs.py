@@ -32,7 +32,10 @@ def check_metrics(
         if "truth" in info.needs and truths_missing:
             missing = f"metrics: {name} needs the ground truth, and {truths_missing} of "
             if truths_missing >= total:
-                others = ", ".join(one for one in METRICS.homes if "truth" not in metric_info(one).needs)
+                known = (metric_info(one) for one in METRICS.homes)
+                others = ", ".join(
+                    one.name for one in known if "truth" not in one.needs and one.scores(signal or "image")
+                )
                 raise InputError(
                     f"{missing}{counted(total, 'measurement')} have none; leave it out, or score with what needs "
                     f"none, such as {others}."
@@ -55,7 +58,7 @@ def _check_column(name: str, info: MetricInfo, taken: dict[str, str], columns: C
 
 
 def _check_signal(name: str, info: MetricInfo, signal: str | None, x_shape: Sequence[int] | None) -> None:
-    if signal is not None and info.signals is not None and signal not in info.signals:
+    if signal is not None and info.signals is not None and not info.scores(signal):
         raise InputError(
             f"metrics: {name} scores the signal {' or '.join(info.signals)}, and these measurements are of {signal}; "
             "leave it out."

@@ -28,21 +28,27 @@ METRICS: "Extensions[type[RowMetric]]" = Extensions(
     "metric",
     "g2d2.metrics",
     {
+        "foot_skating": "eval.metrics.foot_skating:FootSkating",
+        "foot_skating_paper": "eval.metrics.foot_skating:FootSkatingPaper",
+        "location_error_50cm": "eval.metrics.path_errors:LocationError",
         "lpips_alex": "eval.metrics.lpips:LpipsAlex",
         "lpips_vgg": "eval.metrics.lpips:LpipsVgg",
+        "path_error": "eval.metrics.path_errors:PathError",
         "psnr": "eval.metrics.psnr:Psnr",
         "psnr_8bit": "eval.metrics.psnr:Psnr8Bit",
         "residual": "eval.metrics.residual:Residual",
         "residual_norm": "eval.metrics.residual:ResidualNorm",
         "ssim": "eval.metrics.ssim:Ssim",
+        "trajectory_error_50cm": "eval.metrics.path_errors:TrajectoryError",
     },
     _not_a_metric,
 )
 
 
-def metric_names() -> list[str]:
-    """Every known name, sorted."""
-    return list(METRICS.names())
+def metric_names(signal: str | None = None) -> list[str]:
+    """Every known name, sorted; or those that can score a signal."""
+    names = list(METRICS.names())
+    return names if signal is None else [name for name in names if metric_info(name).scores(signal)]
 
 
 def metric_info(name: str) -> MetricInfo:

@@ -23,16 +23,20 @@ from eval.metrics import (
     metric_names,
     metric_settings,
 )
+from eval.motion_evaluators import EVALUATORS
 from eval.pairing import Pairing, Read, pair_pictures
 from eval.weights import find_weights
-from operators import InputError
+from operators import InputError, operator_settings
 from operators.colours import Background
 from operators.pictures import decode_image
 from operators.torch_device import usable_device
 from operators.validation import did_you_mean
+from pipelines.console.motion_table import motion_json, print_motion_scores
 from pipelines.console.options import add_background_option, parse_changes
 from pipelines.console.progress import progress
 from pipelines.console.text_table import text_table
+from pipelines.manifest.motion_settings import MOTION
+from pipelines.score.motion_folders import clip_infos, pair_infos, read_motions, score_clips, score_paths, score_sets
 from pipelines.score.picture_scores import Row, score_pairs, summarize, write_scores
 
 EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
@@ -42,11 +46,15 @@ _MOST_NAMES_SHOWN = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("truth", type=Path, metavar="TRUTH", help="picture, folder or Parquet file (id, image)")
+    parser.add_argument(
+        "truth", type=Path, metavar="TRUTH", help="picture, folder or Parquet file (id, image); of motions a folder of "
+        ".npy or .bvh, a HumanML3D folder, or a Parquet of joints"
+    )  # fmt: skip
     parser.add_argument(
         "reconstruction", type=Path, metavar="RECON", help="the same kind, with the same names; in Parquet also "
         "a column reconstruction"
     )  # fmt: skip
+    parser.add_argument("--signal", choices=("image", MOTION), default="image", help="what is compared")
     per_image = [name for name in metric_names() if not _beyond_pictures(metric_info(name))]
     parser.add_argument(
         "--metrics",
@@ -55,7 +63,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"per image: {', '.join(per_image)}, or module:thing; per set: {', '.join(distribution_names())} "
         "(default: psnr ssim lpips_vgg)",
     )
-    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="metric settings")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="settings of metrics; of motions, "
+        "those of the operator path that says at which key frames they are compared"
+    )  # fmt: skip
+    parser.add_argument("--evaluator", metavar="NAME", help="motions: module:thing that embeds motions and texts")
+    parser.add_argument("--repeats", type=int, default=20, metavar="N", help="motions: draws of groups and pairs")
+    parser.add_argument("--seed", type=int, default=0, help="motions: seed of key frames, groups and pairs")
+    parser.add_argument("--fps", type=float, metavar="N", help="motions: frame rate, instead of what files say")
+    parser.add_argument("--cut", action="store_true", help="motions: cut longer clips into parts of 196 frames")
     add_background_option(parser)
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures at once (default: 32)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
@@ -67,6 +83,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if everything was scored, 1 if a picture or a metric was not."""
+    if args.signal == MOTION:
+        return _run_motion(args)
     if args.batch < 1:
         raise InputError(f"batch is {args.batch}: it must be at least 1.")
     usable_device(args.device)
@@ -101,6 +119,41 @@ def run(args: argparse.Namespace) -> int:
         _print(rows, summary, distances)
     _report_unpaired(pairing)
     failed = any(row.error for row in rows) or pairing.only_truth or any(d.value is None for d in distances)
+    return 1 if failed else 0
+
+
+def _run_motion(args: argparse.Namespace) -> int:
+    """Every number of motions that the two sources allow."""
+    if args.metrics is not None:
+        raise InputError("metrics: motions are scored with all that can be had; leave --metrics out.")
+    if args.repeats < 1:
+        raise InputError(f"repeats is {args.repeats}: it must be at least 1.")
+    params = parse_changes(args.set, {"path": operator_settings("path")})["path"]
+    evaluator = EVALUATORS.find(args.evaluator)() if args.evaluator else None
+    folders = {
+        side: read_motions(str(source), args.fps, args.cut)
+        for side, source in (("real", args.truth), ("generated", args.reconstruction))
+    }
+    real, generated = folders["real"], folders["generated"]
+    rows = {side: score_clips(folder) for side, folder in folders.items()}
+    pairs = score_paths(real, generated, params, args.seed)
+    sets = score_sets(real, generated, evaluator, args.repeats, args.seed)
+    sides = {side: (len(own), summarize(own, clip_infos())) for side, own in rows.items()}
+    numbers = (sides, summarize(pairs, pair_infos()), len(pairs), sets)
+    if args.json:
+        print(json.dumps(motion_json(*numbers), indent=1))
+    else:
+        print_motion_scores(*numbers)
+        for reason in sets.unavailable:
+            print(f"without {reason}", file=sys.stderr)
+    if args.out:
+        by_name = {row.id: row for row in pairs}
+        joined = [Row(row.id, row.values | by_name[row.id].values if row.id in by_name else row.values)
+                  for row in rows["generated"]]  # fmt: skip
+        write_scores(joined, [*clip_infos(), *pair_infos()], args.reconstruction.name, args.out)
+    failed = [row for row in (*real.failed, *generated.failed, *pairs) if row.error]
+    for row in failed:
+        print(f"failed {row.error}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -43,7 +43,7 @@ def scored(batch, chosen=slice(None), **changes):
                   | changes)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", metric_names("image"))
 def test_a_batch_of_64_equals_64_batches_of_1(name):
     metric = build(name)
     batch = rows(64)
@@ -54,7 +54,7 @@ def test_a_batch_of_64_equals_64_batches_of_1(name):
     assert together.numpy() == pytest.approx(alone.numpy(), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", metric_names("image"))
 def test_a_bad_row_spoils_only_itself(name):
     metric = build(name)
     batch = rows(6)
@@ -75,7 +75,7 @@ def test_a_bad_row_spoils_only_itself(name):
     assert problems[4] == "truth leaves [-1, 1] by 0.01: at most 0.001 is allowed"
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", metric_names("image"))
 def test_reconstructions_are_clamped_and_empty_batches_are_fine(name):
     metric = build(name)
     batch = rows(2)
@@ -92,7 +92,10 @@ def test_score_gives_a_column_per_metric():
 
 
 def test_names_and_facts_need_no_weights():
-    assert metric_names() == ["lpips_alex", "lpips_vgg", "psnr", "psnr_8bit", "residual", "residual_norm", "ssim"]
+    of_pictures = ["lpips_alex", "lpips_vgg", "psnr", "psnr_8bit", "residual", "residual_norm", "ssim"]
+    assert metric_names("image") == of_pictures
+    assert {"foot_skating", "path_error", "residual"} < set(metric_names("motion"))
+    assert set(metric_names()) == {*metric_names("image"), *metric_names("motion")}
     directions = {name: metric_info(name).direction for name in metric_names()}
     assert directions["psnr"] == directions["ssim"] == "higher"
     assert directions["lpips_vgg"] == "lower"
@@ -108,7 +111,7 @@ def test_a_metric_is_built_once():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: build_metric("psnrr"), "metric is 'psnrr' (did you mean 'psnr'?): it must be one of lpips_alex"),
+        (lambda: build_metric("psnrr"), "metric is 'psnrr' (did you mean 'psnr'?): it must be one of foot_skating"),
         (lambda: build_metric("ssim", {"window": "round"}), "window is 'round': it must be 'gaussian' or 'uniform'"),
         (lambda: build_metric("psnr", {"peak": 2}), "unknown setting 'peak'"),
         (lambda: build_metric("psnr", device="abacus"), "device is 'abacus'"),

@@ -1,0 +1,93 @@
+"""Sets of motions by their embeddings: retrieval of the right text, and spread; in published tables beside an FID."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.distribution.distances import frechet_distance
+from eval.distribution.moments import Moments
+from operators.errors import InputError
+
+Array = NDArray[np.float64]
+
+T2M = "t2m"
+"""The evaluator of Guo et al. (CVPR 2022): on its embeddings alone do these numbers carry published names."""
+GROUP, TOP, PAIRS = 32, 3, 300
+"""Texts among which the right one is looked for, ranks that count, and random pairs of motions."""
+
+
+@dataclass(frozen=True)
+class SetScore:
+    """One number about a set, over so many repeats."""
+
+    name: str
+    mean: float
+    interval: float | None
+    """Half the width of the 95 % interval of the mean; None for one repeat."""
+    repeats: int
+
+
+def set_names(evaluator: str) -> dict[str, str]:
+    """What the three numbers are called on this evaluator's embeddings."""
+    plain = {"frechet": "fid", "r_precision": "r_precision", "diversity": "diversity"}
+    return plain if evaluator == T2M else {kind: f"{kind}_{evaluator}" for kind in plain}
+
+
+def r_precision(texts: NDArray[Any], motions: NDArray[Any], seed: int = 0, top: int = TOP, group: int = GROUP) -> float:
+    """How often a motion's own text is among the `top` nearest of `group`, in groups that the seed draws.
+
+    Pairs that fill no whole group are left out, as published: another size of group would be another number.
+    """
+    texts, motions = _paired(texts, motions)
+    if len(texts) < group:
+        raise InputError(f"r_precision: there are {len(texts)} pairs of text and motion: at least {group} are needed.")
+    order = np.random.default_rng(seed).permutation(len(texts))
+    hits = total = 0
+    for start in range(0, len(order) - group + 1, group):
+        chosen = order[start : start + group]
+        distances = np.linalg.norm(motions[chosen][:, None] - texts[chosen][None], axis=-1)  # (motions, texts)
+        nearer = (distances < np.diag(distances)[:, None]).sum(axis=1)
+        hits += int((nearer < top).sum())
+        total += group
+    return hits / total
+
+
+def diversity(motions: NDArray[Any], seed: int = 0, pairs: int = PAIRS) -> float:
+    """The mean distance of random pairs; near that of real motions is better, not more."""
+    motions = _finite(motions)
+    if len(motions) < pairs:
+        raise InputError(f"diversity: there are {len(motions)} motions: at least {pairs} are needed for its pairs.")
+    random = np.random.default_rng(seed)
+    first, second = (random.choice(len(motions), pairs, replace=False) for _ in range(2))
+    return float(np.linalg.norm(motions[first] - motions[second], axis=1).mean())
+
+
+def set_frechet(real: NDArray[Any], generated: NDArray[Any]) -> float:
+    """The Frechet distance between Gaussians of two sets of embeddings."""
+    return frechet_distance(Moments.from_features(_finite(real)), Moments.from_features(_finite(generated)))
+
+
+def repeated(name: str, compute: Callable[[int], float], repeats: int, seed: int = 0) -> SetScore:
+    """A number that a seed decides: its mean over seeds, and 1.96 standard errors."""
+    values = np.array([compute(seed + number) for number in range(repeats)])
+    interval = 1.96 * float(values.std(ddof=1)) / math.sqrt(repeats) if repeats > 1 else None
+    return SetScore(name, float(values.mean()), interval, repeats)
+
+
+def _paired(texts: NDArray[Any], motions: NDArray[Any]) -> tuple[Array, Array]:
+    if texts.shape != motions.shape:
+        raise InputError(f"embeddings of texts are {texts.shape} and of motions {motions.shape}: they must agree.")
+    return _finite(texts), _finite(motions)
+
+
+def _finite(embeddings: NDArray[Any]) -> Array:
+    if embeddings.ndim != 2:
+        raise InputError(f"embeddings have shape {embeddings.shape}: they must be (N, E).")
+    if not np.isfinite(embeddings).all():
+        raise InputError("embeddings have NaN or infinite values: every value must be finite.")
+    whole: Array = embeddings.astype(np.float64)
+    return whole

@@ -1,0 +1,138 @@
+"""Scores of folders of motions, of any method: each clip by itself, pairs by their key points, and both sets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from eval.embedding_sets import SetScore, diversity, r_precision, repeated, set_frechet, set_names
+from eval.metrics import MetricInfo, Scored, build_metric, metric_info
+from eval.motion_evaluators import MotionEvaluator
+from operators import InputError, build_operator, find_signal
+from operators.signals.motion import SHORTEST
+from operators.skeleton.clip_features import windows
+from pipelines.console.options import item_seed
+from pipelines.manifest.motion_clips import open_clips
+from pipelines.manifest.motion_settings import MOTION, MotionSettings
+from pipelines.score.picture_scores import Row
+
+CLIP_METRICS = ("foot_skating", "foot_skating_paper")
+PAIR_METRICS = ("path_error", "location_error_50cm", "trajectory_error_50cm")
+
+
+@dataclass(frozen=True)
+class MotionFolder:
+    """Clips by id, their captions, and why others could not be read."""
+
+    clips: dict[str, Tensor]
+    captions: dict[str, str]
+    failed: list[Row]
+
+
+@dataclass(frozen=True)
+class SetScores:
+    """Numbers about both sets, each for the real and the generated motions, and why some are missing."""
+
+    real: list[SetScore]
+    generated: list[SetScore]
+    unavailable: list[str]
+
+
+def clip_infos() -> list[MetricInfo]:
+    """What is measured of every clip."""
+    return [metric_info(name) for name in CLIP_METRICS]
+
+
+def pair_infos() -> list[MetricInfo]:
+    """What is measured of a generated clip against the real one of its name."""
+    return [metric_info(name) for name in PAIR_METRICS]
+
+
+def read_motions(source: str, fps: float | None = None, cut: bool = False) -> MotionFolder:
+    """Every clip of a folder or file; those that are no motion are named with their reason."""
+    signal = find_signal(MOTION)
+    folder = MotionFolder({}, {}, [])
+    for clip in open_clips(MotionSettings(source=source, fps=fps)).clips:
+        try:
+            features = clip.read()
+            parts = windows(features, SHORTEST) if cut else {0: features}
+            for first, part in parts.items():
+                if problem := signal.problem(part):
+                    raise InputError(f"clip {clip.name}: {problem}.")
+                name = clip.id if len(parts) == 1 else f"{clip.id}@{first}"
+                folder.clips[name] = part
+                folder.captions[name] = clip.fields.get("caption") or ""
+        except InputError as error:
+            folder.failed.append(Row(clip.id, error=str(error)))
+    return folder
+
+
+def score_clips(folder: MotionFolder) -> list[Row]:
+    """What can be said of each clip alone."""
+    metrics = [build_metric(name) for name in CLIP_METRICS]
+    rows = []
+    for name, clip in folder.clips.items():
+        scored = Scored(None, clip[None], signal=MOTION)
+        rows.append(Row(name, {metric.name: float(metric(scored)[0]) for metric in metrics}))
+    return rows
+
+
+def score_paths(real: MotionFolder, generated: MotionFolder, params: Mapping[str, Any], seed: int) -> list[Row]:
+    """How far each generated clip is from key points of the real one of its name.
+
+    Key frames follow from the seed and the name, so that every method is held against the same ones.
+    """
+    metrics = [build_metric(name) for name in PAIR_METRICS]
+    rows = []
+    for name in (name for name in real.clips if name in generated.clips):
+        truth, x = real.clips[name], generated.clips[name]
+        try:
+            if len(x) < len(truth):
+                raise InputError(f"clip {name}: it has {len(x)} frames and its real one {len(truth)}.")
+            own = {"seed": item_seed(seed, name)} | dict(params)
+            operator = build_operator("path", own, x_shape=tuple(truth.shape))
+            scored = Scored(None, x[None, : len(truth)], operator=operator, y=operator(truth[None]), signal=MOTION)
+            rows.append(Row(name, {metric.name: float(metric(scored)[0]) for metric in metrics}))
+        except InputError as error:
+            rows.append(Row(name, error=str(error)))
+    return rows
+
+
+def score_sets(
+    real: MotionFolder, generated: MotionFolder, evaluator: MotionEvaluator | None, repeats: int, seed: int
+) -> SetScores:
+    """Distance, retrieval and spread of embeddings; without an evaluator all three are named as missing."""
+    if evaluator is None:
+        names = ", ".join(set_names("t2m").values())
+        return SetScores([], [], [f"{names}: they need the evaluator of Guo et al., which --evaluator names"])
+    names, result = set_names(type(evaluator).name), SetScores([], [], [])
+    embedded = [evaluator.motions(list(folder.clips.values())) for folder in (real, generated)]
+    sides = ((real, embedded[0], result.real), (generated, embedded[1], result.generated))
+    _try(result, names["frechet"], result.generated, lambda _: set_frechet(*embedded), 1, seed)
+    for folder, motions, scores in sides:
+        prompts = [folder.captions[name] or real.captions.get(name, "") for name in folder.clips]
+        _try(result, names["r_precision"], scores, _retrieval(evaluator, prompts, motions), repeats, seed)
+        _try(result, names["diversity"], scores, _spread(motions), repeats, seed)
+    return result
+
+
+def _retrieval(evaluator: MotionEvaluator, prompts: Sequence[str], motions: Any) -> Callable[[int], float]:
+    told = [place for place, prompt in enumerate(prompts) if prompt]
+    texts = evaluator.texts([prompts[place] for place in told]) if told else np.zeros((0, motions.shape[1]))
+    return lambda seed: r_precision(texts, motions[told], seed)
+
+
+def _spread(motions: Any) -> Callable[[int], float]:
+    return lambda seed: diversity(motions, seed)
+
+
+def _try(
+    result: SetScores, name: str, scores: list[SetScore], compute: Callable[[int], float], repeats: int, seed: int
+) -> None:
+    try:
+        scores.append(repeated(name, compute, repeats, seed))
+    except InputError as error:
+        side = "real" if scores is result.real else "generated"
+        result.unavailable.append(f"{name} of {side} motions: {str(error).partition(': ')[2].rstrip('.')}")
