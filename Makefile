@@ -20,8 +20,8 @@ setup: $(READY) ## create .venv and install the package with its pinned dependen
 demo: $(READY) ## a real sweep on the embedded prior: two tasks, star and Markov, a small grid; writes out/demo/
 	$(BIN)/g2d2 demo
 
-test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -m "not slow"
+test: $(READY) ## run the tests, on two cores
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(READY) ## run the long tests too
 	$(BIN)/python -m pytest

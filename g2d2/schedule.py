@@ -100,8 +100,25 @@ def vq_diffusion_schedule(config: Mapping[str, Any]) -> NoiseSchedule:
     )
 
 
+NOMINAL_STEPS = 1000
+"""Levels of a masked model that knows no time: any number of steps up to this one is as good."""
+
+
 def cosine_mask_schedule(steps: int, num_codes: int) -> NoiseSchedule:
     """The mask-only schedule of masked generative models: a share cos(pi/2 * (1 - n/T)) is masked at level n."""
-    share = torch.tensor([math.cos(math.pi / 2 * (1 - n / steps)) for n in range(steps + 1)], dtype=torch.float64)
+    return _mask_schedule([math.cos(math.pi / 2 * (1 - n / steps)) for n in range(steps + 1)], num_codes)
+
+
+def linear_mask_schedule(steps: int, num_codes: int) -> NoiseSchedule:
+    """A share n/T is masked at level n."""
+    return _mask_schedule([n / steps for n in range(steps + 1)], num_codes)
+
+
+def _mask_schedule(shares: list[float], num_codes: int) -> NoiseSchedule:
+    share = torch.tensor(shares, dtype=torch.float64)
     share[0], share[-1] = 0.0, 1.0
     return NoiseSchedule(1 - share, share, num_codes)
+
+
+MASK_SCHEDULES = {"cosine": cosine_mask_schedule, "linear": linear_mask_schedule}
+"""By the name that diffusers' `AmusedScheduler` has for each."""

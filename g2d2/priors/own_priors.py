@@ -1,10 +1,10 @@
 """Priors of one's own, `module:Thing`: a subclass of a kind of prior, or a family with a folder. Imports no torch."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from g2d2.priors.catalog import CATALOG
-from g2d2.priors.families import Family
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.source_digest import source_digest, source_file
 from operators.errors import InputError
 from operators.extensions import Extensions
@@ -12,8 +12,6 @@ from operators.signals import find_signal
 from operators.validation import shorten
 
 if TYPE_CHECKING:
-    import torch
-
     from g2d2.priors.base import Prior, PriorFacts
 
 
@@ -89,20 +87,12 @@ class PriorClass(Family):
             steps = getattr(getattr(self.thing, "schedule", None), "train_steps", None)
         return PriorFacts(self.kind, self.thing.signal, sides, steps if isinstance(steps, int) else None)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: "torch.device",
-        dtype: "torch.dtype",
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> "Prior":
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> "Prior":
+        dtype = str(form["dtype"]).removeprefix("torch.")
         refused = {
-            f"dtype {str(dtype).removeprefix('torch.')}": str(dtype) != "torch.float32",
-            "channels_last": channels_last,
-            "compile": compile_networks,
+            f"dtype {dtype}": dtype != "float32",
+            "channels_last": form["channels_last"],
+            "compile": form["compile_networks"],
         }
         for option, asked in refused.items():
             if asked:
@@ -111,12 +101,12 @@ class PriorClass(Family):
                     "files; leave it out, and do the like inside the class."
                 )
         try:
-            return self.thing(device=device)
+            return self.thing(device=form["device"])
         except InputError:
             raise
         except Exception as error:  # the user's own code may raise anything
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            raise InputError(f"prior: {self.name!r} cannot be made on {device} ({reason}).") from error
+            raise InputError(f"prior: {self.name!r} cannot be made on {form['device']} ({reason}).") from error
 
     def describe(self, folder: Path) -> dict[str, str]:
         summary = (self.thing.__doc__ or "").strip().split("\n")[0]

@@ -1,5 +1,7 @@
 """Compare networks that were changed for speed with the plain ones: compilers may lie, and a precision be too low."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -56,6 +58,27 @@ def ask_diffusion(prior: Diffusion, condition: Condition) -> Answers:
             "the encoder's gradient": probe_gradient(latents, x),
         }
     return answers
+
+
+def set_up_networks(
+    set_up: Callable[[torch.dtype, torch.memory_format], None],
+    answers: Callable[[], Answers],
+    dtype: torch.dtype,
+    channels_last: bool,
+) -> None:
+    """Set a prior's networks up; where precision or layout change, they must answer as the plain ones do."""
+    changes = {
+        f"dtype {str(dtype).removeprefix('torch.')}": dtype in (torch.float16, torch.bfloat16),
+        "channels_last": channels_last,
+    }
+    change = " and ".join(name for name, made in changes.items() if made)
+    plain = None
+    if change:
+        set_up(torch.float32, torch.contiguous_format)
+        plain = answers()
+    set_up(dtype, torch.channels_last if channels_last else torch.contiguous_format)
+    if plain is not None:
+        refuse_other_answers(plain, answers(), dtype, change)
 
 
 def refuse_other_answers(plain: Answers, changed: Answers, dtype: torch.dtype, change: str) -> None:

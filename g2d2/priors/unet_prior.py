@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from g2d2.priors.base import Condition, Denoised, Diffusion
 from g2d2.priors.compiling import Compiled
 from g2d2.priors.gaussian_noise import GaussianNoise
-from g2d2.priors.probe import PROBE_ROWS, ask_diffusion, refuse_other_answers
+from g2d2.priors.probe import PROBE_ROWS, ask_diffusion, set_up_networks
 from g2d2.priors.steady_rows import CPU_ROWS, steady
 from g2d2.priors.unet_conditions import Nothing
 
@@ -39,18 +39,7 @@ class UNetPrior(Diffusion):
         size = unet.config.sample_size
         self.z_shape = (unet.config.in_channels, *((size, size) if isinstance(size, int) else size))
         self._set_shape()
-        changes = {
-            f"dtype {str(dtype).removeprefix('torch.')}": dtype in (torch.float16, torch.bfloat16),
-            "channels_last": channels_last,
-        }
-        change = " and ".join(name for name, made in changes.items() if made)
-        plain = None
-        if change:
-            self._set_up(torch.float32, torch.contiguous_format)
-            plain = self._ask()
-        self._set_up(dtype, torch.channels_last if channels_last else torch.contiguous_format)
-        if plain is not None:
-            refuse_other_answers(plain, self._ask(), dtype, change)
+        set_up_networks(self._set_up, self._ask, dtype, channels_last)
         if compile_networks:
             self._compile(dtype)
             with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch

@@ -12,8 +12,8 @@ from g2d2.training.gaussian.pixel_report import report_pixel
 from g2d2.training.masked_image.masked_report import report_masked
 from g2d2.training.masked_image.masked_settings import MaskedRecipe
 from g2d2.training.masked_image.masked_training import train_masked
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_report import report_motion
-from g2d2.training.masked_motion.motion_settings import MotionRecipe
 from g2d2.training.masked_motion.motion_training import train_motion
 from g2d2.training.settings import Recipe
 from g2d2.training.vq_diffusion.vq_recipe import VQDiffusionRecipe

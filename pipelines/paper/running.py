@@ -59,7 +59,12 @@ def run_specs(specs: Iterable[SweepSpec], *, dataset: str | None = None) -> Iter
 
 
 def dataset_of(spec: SweepSpec) -> str:
-    """The paper's data set, by the experiment that a full specification names."""
-    if spec.solver.experiment is None:
+    """The paper's data set, by the experiments that the arms of a full specification name."""
+    named = {arm.experiment.partition("-")[0] for arm in spec.all_arms().values() if arm.experiment is not None}
+    if not named:
         raise InputError(f"sweep {spec.name}: solver.experiment is missing; it says which data set it is.")
-    return spec.solver.experiment.partition("-")[0]
+    if len(named) > 1:
+        raise InputError(
+            f"sweep {spec.name}: its arms name experiments of {', '.join(sorted(named))}; give one data set."
+        )
+    return named.pop()

@@ -1,10 +1,18 @@
 """Schedules against products of explicit transition matrices and against diffusers."""
 
+import math
+
 import pytest
 import torch
 from diffusers import VQDiffusionScheduler
 
-from g2d2.schedule import NoiseSchedule, cosine_mask_schedule, vq_diffusion_schedule
+from g2d2.schedule import (
+    MASK_SCHEDULES,
+    NOMINAL_STEPS,
+    NoiseSchedule,
+    cosine_mask_schedule,
+    vq_diffusion_schedule,
+)
 from operators import InputError
 
 CONFIG = {"num_vec_classes": 5, "num_train_timesteps": 6}
@@ -60,6 +68,17 @@ def test_cosine_schedule_masks_everything_at_the_end_and_half_at_a_third():
     assert schedule.between(0, 30).gamma == 1.0
     assert schedule.between(0, 10).gamma == pytest.approx(0.5)
     assert schedule.between(0, 10).beta == 0.0
+
+
+def test_mask_schedules_are_those_of_amused_at_any_number_of_steps():
+    """Its scheduler masks a share of cos(pi/2 (i + 1)/n), or 1 - (i + 1)/n, after step i of n."""
+    shares = {"cosine": lambda part: math.cos(math.pi / 2 * part), "linear": lambda part: 1 - part}
+    for name, share in shares.items():
+        schedule = MASK_SCHEDULES[name](NOMINAL_STEPS, 8)
+        for steps in (12, 25, 100):
+            levels = schedule.levels(steps)
+            for i, level in enumerate(levels[1:]):
+                assert schedule.between(0, level).gamma == pytest.approx(share((i + 1) / steps), abs=1e-3)
 
 
 @pytest.mark.parametrize(("steps", "levels"), [(6, [6, 5, 4, 3, 2, 1, 0]), (3, [6, 4, 2, 0]), (1, [6, 0])])

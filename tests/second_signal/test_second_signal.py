@@ -1,13 +1,14 @@
 """A second signal, operator, prior and metric go from manifest to report and MLflow; all of theirs is in series.py."""
 
 import json
+from io import BytesIO
 
-import mlflow
 import numpy as np
 import pyarrow.dataset as ds
 import pytest
 import torch
 import yaml
+from mlflow import MlflowClient
 
 from operators import find_signal
 from pipelines.manifest import Manifest, SourceRow, write_manifest
@@ -96,7 +97,7 @@ def test_a_row_does_not_depend_on_the_lengths_beside_it(sweep, tmp_path):
 
 def test_positions_beyond_the_end_are_never_masked_nor_counted(sweep):
     for row in solved(sweep):
-        trace = np.load(__import__("io").BytesIO(row["trace"]))
+        trace = np.load(BytesIO(row["trace"]))
         number = int(row["measurement"].rpartition("s")[2])
         tokens = -(-LENGTHS[number] // SAMPLES)
         assert trace["masked"][0] == tokens
@@ -110,8 +111,8 @@ def test_the_report_shows_previews_and_the_metric_by_its_own_name(sweep):
 
 
 def test_mlflow_has_a_run_for_every_cell(sweep):
-    mlflow.set_tracking_uri(f"sqlite:///{sweep}/mlflow.db")
-    runs = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    client = MlflowClient(f"sqlite:///{sweep}/mlflow.db")
+    runs = client.search_runs([one.experiment_id for one in client.search_experiments()])
     cells = [one for one in runs if "rmse" in " ".join(one.data.metrics) and one.data.params.get("arm")]
     assert len(cells) == 4
     assert {one.data.params["method"] for one in cells} == {"g2d2"}

@@ -1,15 +1,13 @@
 """The family of latent diffusion models as diffusers saves them. Imports no model library."""
 
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, Unpack
 
 from g2d2.priors.base import Latent, PriorFacts
 from g2d2.priors.class_labels import CLASSES_FILE, no_prompt
 from g2d2.priors.clip_prompts import TokenCounter
 from g2d2.priors.component_files import DIFFUSERS, TRANSFORMERS, has_safetensors, written_by
-from g2d2.priors.families import Family
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.latent_diffusion.latent_layout import (
     AUTOENCODERS,
     TEXT,
@@ -77,27 +75,11 @@ class LatentDiffusion(Family):
         misfit = no_prompt if shape.labels is None else shape.labels.misfit
         return PriorFacts(Latent, "image", shape.x_shape, steps, misfit=misfit)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> Latent:
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Latent:
         from g2d2.priors.latent_diffusion.latent_components import load_latent_parts  # model libraries
         from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
 
-        return LatentDiffusionPrior(
-            load_latent_parts(folder),
-            device=device,
-            dtype=dtype,
-            channels_last=channels_last,
-            compile_networks=compile_networks,
-            rows=rows,
-        )
+        return LatentDiffusionPrior(load_latent_parts(folder), **form)
 
 
 def _load_component(folder: Path, name: str) -> Any:

@@ -1,14 +1,12 @@
 """The family of masked motion priors: a folder per component, as diffusers lays them out. Imports no model library."""
 
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, Unpack
 
 from g2d2.priors.base import Discrete, PriorFacts
 from g2d2.priors.clip_prompts import TokenCounter
 from g2d2.priors.component_files import written_by
-from g2d2.priors.families import Family
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.masked_motion.motion_layout import (
     CONFIG_FILES,
     LEVELS,
@@ -61,23 +59,19 @@ class MaskedMotion(Family):
         count = TokenCounter(folder, _load_part)
         return PriorFacts(Discrete, "motion", (shape.frames, FEATURES), LEVELS, count.limit, count)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> Discrete:
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Discrete:
         from g2d2.priors.masked_motion.motion_components import load_motion_components  # model libraries
         from g2d2.priors.masked_motion.motion_prior import MaskedMotionPrior
 
-        if channels_last:
+        if form["channels_last"]:
             raise InputError("channels_last is for priors of images; leave it out for one of motion.")
-        components = load_motion_components(folder)
-        return MaskedMotionPrior(components, device=device, dtype=dtype, compile_networks=compile_networks, rows=rows)
+        return MaskedMotionPrior(
+            load_motion_components(folder),
+            device=form["device"],
+            dtype=form["dtype"],
+            compile_networks=form["compile_networks"],
+            rows=form["rows"],
+        )
 
 
 def _load_part(folder: Path, name: str) -> Any:

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-
-import torch
+from typing import Unpack
 
 from g2d2.priors.base import Diffusion, PriorFacts
 from g2d2.priors.class_labels import CLASSES_FILE, ClassLabels, no_prompt, read_classes
 from g2d2.priors.component_files import DIFFUSERS, has_safetensors, written_by
-from g2d2.priors.families import Family
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.gaussian_noise import GaussianNoise
 from g2d2.priors.unet_files import (
     SCHEDULER_FILE,
@@ -117,16 +116,7 @@ class PixelDiffusion(Family):
         misfit = no_prompt if labels is None else labels.misfit
         return PriorFacts(Diffusion, "image", shape.z_shape, len(noise.alpha_bar), misfit=misfit)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> Diffusion:
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Diffusion:
         from diffusers import UNet2DModel  # model libraries
 
         from g2d2.priors.strict_weights import load_part
@@ -141,11 +131,7 @@ class PixelDiffusion(Family):
             load_part(UNet2DModel, folder, "" if parts.unet == folder else parts.unet.name),
             noise,
             Nothing() if labels is None else Classes(labels),
-            device=device,
-            dtype=dtype,
-            channels_last=channels_last,
-            compile_networks=compile_networks,
-            rows=rows,
+            **form,
         )
 
 

@@ -1,25 +1,15 @@
 """The family of VQ-Diffusion and CLIP-VQDiffusion in diffusers' folder layout. Imports no model library."""
 
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, Unpack
 
 from g2d2.priors.base import Discrete, PriorFacts
 from g2d2.priors.clip_prompts import TokenCounter
-from g2d2.priors.component_files import has_safetensors, written_by
-from g2d2.priors.families import Family
+from g2d2.priors.component_files import written_by
+from g2d2.priors.families import Family, NetworkForm
 from g2d2.priors.json_files import read_json
 from g2d2.priors.vq_diffusion.checking import check_folder
-from g2d2.priors.vq_diffusion.layout import (
-    COMPONENTS,
-    WEIGHTS,
-    loaded_files,
-    read_shape,
-    require_files,
-    require_folders,
-    weight_files,
-)
+from g2d2.priors.vq_diffusion.layout import COMPONENTS, LAYOUT, read_shape
 from operators import InputError
 
 _IMAGE_CHANNELS = 3
@@ -43,29 +33,27 @@ class VQDiffusion(Family):
         )
 
     def files(self, folder: Path) -> list[Path]:
-        require_folders(folder)
-        return loaded_files(folder)
+        LAYOUT.require_folders(folder)
+        return LAYOUT.loaded_files(folder)
 
     def other_weights(self, folder: Path) -> list[str]:
         """Plain pickled tensors of the components that have no safetensors."""
-        return [f"{name}/*.bin" for name, stems in WEIGHTS.items() if not has_safetensors(folder / name, stems)]
+        return LAYOUT.other_weights(folder)
 
     def require_files(self, folder: Path) -> None:
-        require_files(folder)
+        LAYOUT.require_files(folder)
 
     def check_files(self, folder: Path) -> None:
         check_folder(folder)
 
     def describe(self, folder: Path) -> dict[str, str]:
-        require_folders(folder)
+        LAYOUT.require_folders(folder)
         shape = read_shape(folder)
         layers = f"{shape.layers} layers, {shape.train_steps} training steps, text width {shape.text_width}"
         return {"shape": str(shape), "transformer": layers}
 
     def facts(self, folder: Path) -> PriorFacts:
-        # pickled weights would have to be read whole to be checked, as safetensors need not
-        pickled = any(path.suffix == ".bin" for name in WEIGHTS for path in weight_files(folder, name))
-        shape = read_shape(folder) if pickled else check_folder(folder)
+        shape = read_shape(folder) if LAYOUT.pickled(folder) else check_folder(folder)
         channels = read_json(folder / "vqvae" / "config.json").get("out_channels", _IMAGE_CHANNELS)
         if not isinstance(channels, int):
             raise InputError(
@@ -74,27 +62,11 @@ class VQDiffusion(Family):
         count = TokenCounter(folder, _load_component)
         return PriorFacts(Discrete, "image", (channels, *shape.image_size), shape.train_steps, count.limit, count)
 
-    def load(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        channels_last: bool,
-        compile_networks: bool,
-        rows: int,
-    ) -> Discrete:
+    def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Discrete:
         from g2d2.priors.vq_diffusion.components import load_components  # model libraries
         from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
 
-        return VQDiffusionPrior(
-            load_components(folder),
-            device=device,
-            dtype=dtype,
-            channels_last=channels_last,
-            compile_networks=compile_networks,
-            rows=rows,
-        )
+        return VQDiffusionPrior(load_components(folder), **form)
 
 
 def _load_component(folder: Path, name: str) -> Any:

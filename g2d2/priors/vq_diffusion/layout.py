@@ -2,23 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from g2d2.priors import component_files
-from g2d2.priors.clip_prompts import require_tokenizer
 from g2d2.priors.component_files import DIFFUSERS, TRANSFORMERS
-from g2d2.priors.json_files import read_json
+from g2d2.priors.pipeline_folders import PipelineFolder
 from operators.errors import InputError
 
 CONFIG_FILES = {
-    "vqvae": ("config.json",),
-    "transformer": ("config.json",),
-    "scheduler": ("scheduler_config.json",),
-    "text_encoder": ("config.json",),
-    "tokenizer": ("tokenizer_config.json",),
-    "learned_classifier_free_sampling_embeddings": ("config.json",),
+    "vqvae": "config.json",
+    "transformer": "config.json",
+    "scheduler": "scheduler_config.json",
+    "text_encoder": "config.json",
+    "tokenizer": "tokenizer_config.json",
+    "learned_classifier_free_sampling_embeddings": "config.json",
 }
-"""Files a component cannot do without, besides its weights."""
+"""The file a component cannot do without, besides its weights."""
 
 WEIGHTS = {
     "vqvae": DIFFUSERS,
@@ -30,42 +27,7 @@ WEIGHTS = {
 
 COMPONENTS = tuple(CONFIG_FILES)
 
-
-def require_folders(folder: Path) -> None:
-    """Refuse a folder that lacks that of a component."""
-    for name in COMPONENTS:
-        if not (folder / name).is_dir():
-            raise InputError(f"prior: {str(folder)!r} has no folder {name!r}; it must hold {', '.join(COMPONENTS)}.")
-
-
-def require_files(folder: Path) -> None:
-    """Refuse a folder that lacks a file; none is opened but indices of weights in parts."""
-    require_folders(folder)
-    for name, files in CONFIG_FILES.items():
-        for file in files:
-            if not (folder / name / file).is_file():
-                raise InputError(f"prior: component {name!r} is incomplete: {folder / name / file} is missing.")
-    require_tokenizer(folder)
-    for name, stems in WEIGHTS.items():
-        component_files.require_weights(folder / name, stems, name)
-
-
-def weight_files(folder: Path, component: str) -> list[Path]:
-    """The files whose tensors are loaded; none for a component without weights."""
-    stems = WEIGHTS.get(component)
-    return [] if stems is None else component_files.weight_files(folder / component, stems)
-
-
-def loaded_files(folder: Path) -> list[Path]:
-    """All that decides what the prior computes: no README, no other precision."""
-    return [
-        path for name in COMPONENTS for path in component_files.config_files(folder / name) + weight_files(folder, name)
-    ]
-
-
-def read_configs(folder: Path) -> dict[str, dict[str, Any]]:
-    """The main configuration of every component."""
-    return {name: read_json(folder / name / files[0]) for name, files in CONFIG_FILES.items()}
+LAYOUT = PipelineFolder(CONFIG_FILES, WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -87,7 +49,7 @@ class Shape:
 
 def read_shape(folder: Path) -> Shape:
     """Shape as the configurations state it; `check_folder` compares it with the weights."""
-    configs = read_configs(folder)
+    configs = LAYOUT.read_configs(folder)
     vqvae, transformer, scheduler = configs["vqvae"], configs["transformer"], configs["scheduler"]
     try:
         side = int(transformer["sample_size"])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
 from g2d2.priors.compiling import Compiled
-from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
+from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.vq_diffusion.components import Components, check_components
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
@@ -51,18 +51,7 @@ class VQDiffusionPrior(Discrete):
         self.num_tokens = self.token_grid[0] * self.token_grid[1]
         scale = 2 ** (len(components.vqvae.config.block_out_channels) - 1)
         self.x_shape = (components.vqvae.config.out_channels, *(side * scale for side in self.token_grid))
-        changes = {
-            f"dtype {str(dtype).removeprefix('torch.')}": dtype in (torch.float16, torch.bfloat16),
-            "channels_last": channels_last,
-        }
-        change = " and ".join(name for name, made in changes.items() if made)
-        plain = None
-        if change:
-            self._set_up(torch.float32, torch.contiguous_format)
-            plain = ask(self)
-        self._set_up(dtype, torch.channels_last if channels_last else torch.contiguous_format)
-        if plain is not None:
-            refuse_other_answers(plain, ask(self), dtype, change)
+        set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
         if compile_networks:
             self._decode = Compiled("the decoder", self._run_decoder, dtype)
             self._denoise = Compiled("the transformer", self._run_transformer, dtype)

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from g2d2.training.loop import History
-from g2d2.training.masked_motion.motion_clips import ACKNOWLEDGEMENT
-from g2d2.training.masked_motion.motion_settings import MotionRecipe
+from g2d2.training.masked_motion.captured_clips import ACKNOWLEDGEMENT
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.reporting import nats_rows, training_line
 from operators.skeleton import FPS, LONGEST
 

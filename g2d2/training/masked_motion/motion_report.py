@@ -14,11 +14,11 @@ from g2d2.priors.masked_motion.motion_prior import MaskedMotionPrior
 from g2d2.training.figures import Panel, save_curves
 from g2d2.training.folders import size_megabytes
 from g2d2.training.loop import History, step_generator
+from g2d2.training.masked_motion.captured_clips import Clip, read_clips
 from g2d2.training.masked_motion.motion_card import motion_card
-from g2d2.training.masked_motion.motion_clips import Clip, read_clips
 from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_samples import sample_motions
-from g2d2.training.masked_motion.motion_settings import MotionRecipe
 from g2d2.training.masked_motion.motion_tokeniser import reconstruct
 from g2d2.training.masked_motion.motion_training import cut_clips, whole_windows
 from g2d2.training.masked_motion.motion_windows import TokenWindows, encode_windows

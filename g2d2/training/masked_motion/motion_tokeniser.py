@@ -8,9 +8,9 @@ from torch.nn import functional as F
 
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.loop import cosine_lr, step_generator
-from g2d2.training.masked_motion.motion_clips import Clip
+from g2d2.training.masked_motion.captured_clips import Clip
 from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
-from g2d2.training.masked_motion.motion_settings import MotionRecipe, MotionVQVAESettings
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionVQVAESettings
 from g2d2.training.token_statistics import code_usage
 from g2d2.training.vq_diffusion.codebook import MovingCodebook, kmeans, nearest
 from operators.errors import InputError

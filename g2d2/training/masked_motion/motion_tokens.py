@@ -10,8 +10,8 @@ from g2d2.priors.masked_motion.motion_transformer import MotionTransformer
 from g2d2.training.average import averaged_copy, follow
 from g2d2.training.descent import Descent
 from g2d2.training.loop import step_generator
-from g2d2.training.masked_motion.motion_clips import Clip
-from g2d2.training.masked_motion.motion_settings import MotionRecipe, MotionTransformerSettings
+from g2d2.training.masked_motion.captured_clips import Clip
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionTransformerSettings
 from g2d2.training.masked_motion.motion_windows import TokenWindows
 from g2d2.training.masked_motion.motion_words import common_words, motion_text_encoder, motion_tokenizer
 from g2d2.training.token_statistics import mean_nats

@@ -10,8 +10,8 @@ from g2d2.priors.masked_motion.motion_components import save_normalisation
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.folders import halved, replacing
 from g2d2.training.loop import run_stage
-from g2d2.training.masked_motion.motion_clips import Clip, Clips, read_clips
-from g2d2.training.masked_motion.motion_settings import MotionRecipe
+from g2d2.training.masked_motion.captured_clips import Clip, Clips, read_clips
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage, WindowDraw
 from g2d2.training.masked_motion.motion_tokens import MotionTokenPrior, MotionTransformerStage
 from g2d2.training.masked_motion.motion_windows import cut, encode_windows, encoded_once

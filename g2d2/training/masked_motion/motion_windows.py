@@ -12,7 +12,7 @@ from torch import Tensor
 
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.loop import step_generator
-from g2d2.training.masked_motion.motion_clips import SHORTEST, Clip
+from g2d2.training.masked_motion.captured_clips import SHORTEST, Clip
 from operators.skeleton import LONGEST, MotionNormalisation
 
 _USUAL = 40

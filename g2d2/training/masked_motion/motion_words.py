@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from transformers import CLIPTextConfig, CLIPTextModelWithProjection, CLIPTokenizer
 
-from g2d2.training.masked_motion.motion_clips import Clip
-from g2d2.training.masked_motion.motion_settings import MotionTransformerSettings
+from g2d2.training.masked_motion.captured_clips import Clip
+from g2d2.training.masked_motion.motion_recipe import MotionTransformerSettings
 from g2d2.training.vq_diffusion.prompt_text import build_tokenizer
 
 _COMMON = 2

@@ -18,6 +18,7 @@ from g2d2.priors.base import Diffusion, Discrete, Latent
 from g2d2.priors.gaussian_noise import GaussianNoise
 from g2d2.priors.latent_diffusion.latent_components import LatentParts
 from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
+from g2d2.priors.masked_image.random_masked import random_masked_prior
 from g2d2.priors.random_unets import random_unet
 from g2d2.priors.unet_conditions import Nothing
 from g2d2.priors.unet_prior import UNetPrior
@@ -120,6 +121,15 @@ def test_every_option_of_g2d2_is_among_them(field):
     default = getattr(G2D2Settings(), field)
     if isinstance(default, str) and field != "beta_denominator":  # a number in the schedule, on the host
         assert any(changes.get(field, default) != default for rows in G2D2_OPTIONS.values() for changes in rows)
+
+
+@pytest.mark.parametrize("options", G2D2_OPTIONS)
+def test_nor_does_g2d2_on_a_masked_prior(options):
+    """Its mask is another id than the schedule's, and tokens that are not masked are carried over."""
+    method = G2D2()
+    settings = [method.settings(**G2D2_FEW, **changes) for changes in G2D2_OPTIONS[options]]
+    x = restore(method, settings=settings, prior=random_masked_prior(device=META))
+    assert x.shape == (ROWS, *SHAPE)
 
 
 class Ragged(VQDiffusionPrior):

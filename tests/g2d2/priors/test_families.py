@@ -87,7 +87,7 @@ def test_one_sign_is_enough_so_that_what_is_missing_can_be_named(tiny_prior, tmp
         {},
         {"prior/config.json": "{}", "decoder/config.json": "{}"},
         {"vqvae/config.json": "{}", "transformer/config.json": "{}", "tokenizer/tokenizer_config.json": "{}"},
-        {"model_index.json": '{"_class_name": "AmusedPipeline"}'},
+        {"model_index.json": '{"_class_name": "WuerstchenPriorPipeline"}'},
         {"model_index.json": "{", "scheduler/scheduler_config.json": "no JSON"},
         {"model_index.json": "[]", "scheduler/scheduler_config.json": '{"_class_name": 3}'},
         {"scheduler/scheduler_config.json": '{"_class_name": "DDPMScheduler"}'},

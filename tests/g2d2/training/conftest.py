@@ -15,7 +15,7 @@ from g2d2.training.gaussian.latent_recipe import LatentRecipe
 from g2d2.training.gaussian.pixel_recipe import PixelRecipe
 from g2d2.training.gaussian.unet_settings import UNetSettings
 from g2d2.training.masked_image.masked_settings import MaskedRecipe, RangeSettings, UViTSettings
-from g2d2.training.masked_motion.motion_settings import (
+from g2d2.training.masked_motion.motion_recipe import (
     MotionRecipe,
     MotionTransformerSettings,
     MotionVQVAESettings,

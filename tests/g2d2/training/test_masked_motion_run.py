@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from g2d2.priors.loading import load_prior
-from g2d2.training.masked_motion.motion_clips import joints_of, mirror_joints, read_clips
+from g2d2.training.masked_motion.captured_clips import joints_of, mirror_joints, read_clips
 from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
 from g2d2.training.masked_motion.motion_prompts import mirrored, plain_label, wordings
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionVQVAESettings
 from g2d2.training.masked_motion.motion_samples import sample_motions
-from g2d2.training.masked_motion.motion_settings import MotionRecipe, MotionVQVAESettings
 from g2d2.training.masked_motion.motion_tokeniser import WindowDraw, feature_weights
 from g2d2.training.masked_motion.motion_tokens import ragged_masks
 from g2d2.training.masked_motion.motion_windows import cut

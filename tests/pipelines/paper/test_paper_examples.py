@@ -17,11 +17,12 @@ from PIL import Image
 from eval.distribution import CellDistance
 from eval.paper import paper_results
 from eval.scores import ScoreTable, score_schema
+from g2d2.methods import find_method
 from g2d2.methods.g2d2 import G2D2
-from g2d2.methods.g2d2_settings import G2D2Settings
 from g2d2.priors import prior_digest
-from g2d2.priors.catalog import EMBEDDED
+from g2d2.priors.catalog import CATALOG, EMBEDDED
 from g2d2.priors.locating import locate_prior
+from g2d2.priors.sized_sources import split_size
 from operators import InputError
 from pipelines.manifest import BuildSettings, Manifest, build_manifest
 from pipelines.paper import Swept, build_table, find_experiments, to_latex, to_markdown, to_record
@@ -85,9 +86,10 @@ def cells_on(spec, tasks, prior):
 def test_a_full_specification_runs_its_experiment_on_its_task(name, manifests):
     spec = FULL[name]
     cells = cells_of(spec, manifests[256])
-    assert {cell.task for cell in cells} == {spec.solver.experiment.partition("-")[2] + "-256"}
+    (experiment,) = {arm.experiment for arm in spec.all_arms().values()} - {None}
+    assert {cell.task for cell in cells} == {experiment.partition("-")[2] + "-256"}
     assert spec.manifest.endswith(dataset_of(spec))
-    assert spec.resources.dtype == "float16"
+    assert spec.resources.dtype == ("float16" if spec.solver.experiment else "float32")
 
 
 @pytest.mark.parametrize("experiment", APPENDIX)
@@ -100,6 +102,38 @@ def test_the_main_tables_have_the_appendix_settings(experiment, manifests):
         shared = [settings[name] for name in ("eta_kl", "lambda_kl", "gamma", "iterations", "steps", "temperature")]
         assert shared == [0.0003, 2.0, 0.3, 30, 100, 1.0]
         assert (settings["optimizer"], settings["likelihood"]) == ("radam", "norm")
+
+
+@pytest.mark.parametrize("experiment", APPENDIX)
+def test_the_main_tables_have_all_six_rows_over_the_same_measurements(experiment, manifests):
+    ours, others = FULL[f"main/{experiment}"], FULL[f"main/{experiment}-continuous"]
+    assert (others.manifest, others.output, others.select) == (ours.manifest, ours.output, ours.select)
+    assert (others.metrics, others.distribution) == (ours.metrics, ours.distribution)
+    cells = {cell.method: cell for cell in cells_of(others, manifests[256])}
+    assert list(cells) == ["dps", "ddrm", "psld", "resample"]
+    data = experiment.partition("-")[0]
+    assert {cells[name].prior for name in ("dps", "ddrm")} == {f"priors/adm-{data}"}
+    assert cells["psld"].prior == "sd15@256"
+    for name, cell in cells.items():
+        zeta = {"zeta": 0.4 if experiment == "imagenet-gaussian-deblur" else 1.0} if name == "dps" else {}
+        assert cell.settings == find_method(name).settings("paper", **zeta).model_dump()
+    assert {name: cell.settings["steps"] for name, cell in cells.items()} == {
+        "dps": 1000, "ddrm": 20, "psld": 1000, "resample": 500,
+    }  # fmt: skip
+    assert {cell.settings["guidance"] for cell in cells.values()} == {0.0}
+
+
+@pytest.mark.parametrize("experiment", APPENDIX)
+def test_the_priors_of_the_other_rows_are_known_or_have_a_recipe(experiment):
+    recipes = (EXAMPLES / "README.md").read_text()
+    for arm in FULL[f"main/{experiment}-continuous"].all_arms().values():
+        source, size = split_size(arm.prior)
+        if source.startswith("priors/"):
+            assert f"`{source}`" in recipes or f"--out {source}\n" in recipes
+            continue
+        known = CATALOG[source]
+        assert known.family == ("latent_diffusion" if arm.method in ("psld", "resample") else "pixel_diffusion")
+        assert (size or (known.image_size, known.image_size)) == (256, 256)
 
 
 @pytest.mark.parametrize("experiment", APPENDIX)
@@ -144,7 +178,8 @@ def swept(spec, manifest, dataset, shift, images=24):
     random = np.random.default_rng(0)
     parameters = dict.fromkeys(("task", "arm", "method", "prior"), pa.string()) | {
         name: {float: pa.float64(), int: pa.int64(), str: pa.string()}[type(value)]
-        for name, value in G2D2Settings().model_dump().items()
+        for arm in spec.all_arms().values()
+        for name, value in arm.load_method().settings().model_dump().items()
     }
     metrics = [*spec.metrics, "seconds", "peak_bytes"]
     rows = []
@@ -240,7 +275,7 @@ def test_memory_is_shown_in_gib(manifests):
 
 def test_a_row_that_matches_two_cells_is_refused(manifests):
     experiment = EXPERIMENTS["main"]
-    wide = experiment.table.rows[0].model_copy(update={"match": {"method": "g2d2"}})
+    wide = experiment.table.rows[0].model_copy(update={"label": "G2D2", "match": {"method": "g2d2"}})
     bad = replace(experiment, table=experiment.table.model_copy(update={"rows": [wide], "contrasts": []}))
     with pytest.raises(InputError, match="row 'G2D2' matches two cells of"):
         build_table(bad, [swept(experiment.minis["mini"], manifests[32], "cifar10", lambda *_: 0)])

@@ -52,7 +52,24 @@ def test_inputs_that_travel_are_found_from_beside_them(tmp_path, monkeypatch):
     assert list(local_paths(outside)) == ["manifest"]
 
 
-@pytest.mark.parametrize("prior", ["cifar10", "someone/hub-id", "my_priors:Mine", "my.priors:Mine"])
+def test_the_size_behind_a_prior_travels_with_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "priors" / "ldm").mkdir(parents=True)
+    (tmp_path / "priors" / "called@64").mkdir()
+    arms = {"a": {"prior": "priors/ldm@64"}, "b": {"prior": "priors/ldm@320x240"}, "c": {"prior": "priors/called@64"}}
+    spec = sweep("s3://bucket/m", "priors/ldm@16", "s3://bucket/o", solver={}, grid={}, arms=arms)
+    stay = place_paths(spec, {})
+    assert (stay.prior, stay.arms["a"].prior) == (f"{tmp_path}/priors/ldm@16", f"{tmp_path}/priors/ldm@64")
+    assert list(local_paths(stay)) == ["prior", "arms.a.prior", "arms.b.prior", "arms.c.prior"]
+    travel = place_paths(spec, place_included([Path("priors")]))
+    assert travel == spec  # as in the package: relative to the folder that the job starts in
+    assert local_paths(travel) == {}
+
+
+@pytest.mark.parametrize(
+    "prior",
+    ["cifar10", "someone/hub-id", "my_priors:Mine", "my.priors:Mine", "sd15@256", "someone/hub-id@64x32"],
+)
 def test_a_prior_that_is_no_folder_stays_as_it_is(prior):
     assert not names_folder(prior)
     assert place_paths(sweep("s3://bucket/m", prior, "s3://bucket/o"), {}).prior == prior

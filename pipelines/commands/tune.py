@@ -1,0 +1,64 @@
+"""`g2d2 tune`: the best settings of a sweep's arms, per task, for the prior they were found with."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from operators.plurals import counted
+from pipelines.console.text_table import text_table
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.tuning import Search, find_best, write_tuned
+
+EXAMPLE = "g2d2 tune out/cifar10/tuning/pixel --into priors/mine"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("output", help="output folder or URL of a finished sweep over settings")
+    parser.add_argument("--metric", default="psnr", help="what is best (default: %(default)s)")
+    parser.add_argument("--arms", nargs="+", default=[], metavar="NAME", help="only these (default: all with a prior)")
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="the prior's folder: write tuned.json there, which `preset: tuned` "
+        "reads, and all trials to tuning.json (default: print only)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    sweep = StoredSweep.read(SweepFolder(args.output))
+    found = find_best(sweep, args.metric, args.arms)
+    print(text_table([_row(search, args.metric) for search in found], ("arm", "task", "tried", args.metric, "best")))
+    counts = {search.arm: len(search.trials) for search in found}
+    if len(set(counts.values())) > 1:
+        words = ", ".join(f"{arm} {count}" for arm, count in counts.items())
+        print(f"note: not the same number of settings was tried of every arm: {words}")
+    for text in _edges(found):
+        print(f"note: {text}")
+    if args.into is not None:
+        write_tuned(found, sweep, args.into)
+        print(f"written to {args.into}: {counted(len(found), 'best setting')}")
+    return 0
+
+
+def _row(search: Search, metric: str) -> tuple[str, ...]:
+    best = ", ".join(f"{name} {_word(value)}" for name, value in search.best.settings.items())
+    return search.arm, search.task, str(len(search.trials)), f"{search.best.means[metric]:.4g}", best
+
+
+def _edges(found: Sequence[Search]) -> list[str]:
+    """Numbers that are best at the end of what was tried: beyond it may be better."""
+    notes = []
+    for search in found:
+        for name, value in search.best.settings.items():
+            tried = sorted({trial.settings[name] for trial in search.trials if _is_number(trial.settings[name])})
+            if _is_number(value) and len(tried) > 2 and value in (tried[0], tried[-1]):
+                end = "least" if value == tried[0] else "largest"
+                notes.append(f"{search.arm}, {search.task}: {name} {_word(value)} is the {end} that was tried")
+    return notes
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,189 @@
+"""From a sweep over settings to those that ship with a prior: the best of each arm and task, and all that was tried."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.record import CellResult
+from operators import InputError
+from operators.pictures import write_bytes
+from operators.plurals import counted
+from operators.validation import did_you_mean
+from pipelines.plan.arms import TUNED
+from pipelines.plan.cells import Cell
+from pipelines.score.stored_sweep import StoredSweep
+
+if TYPE_CHECKING:
+    from g2d2.methods import MethodSettings
+
+TRIALS = "tuning.json"
+"""Beside the prior's tuned settings: everything that was tried for them."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell of an arm's grid."""
+
+    settings: dict[str, Any]
+    """Those that the grid varies."""
+
+    means: dict[str, float]
+    """By metric, over the images that were solved."""
+
+    solved: int
+    failed: int
+    seconds: float | None
+    """Of one image."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was tried of an arm in a task."""
+
+    arm: str
+    method: str
+    preset: str | None
+    prior: str
+    task: str
+    start: "MethodSettings"
+    """What the trials have in common; what they vary has the preset's values here."""
+
+    best: Trial
+    trials: list[Trial]
+    """In the order of the grid, the best among them."""
+
+    found_by: str
+    """How the best was chosen, in words."""
+
+
+def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list[Search]:
+    """Of every arm that has a prior, or of those named, in every task; a sweep that is not complete is refused."""
+    if sweep.missing:
+        left = f"{sweep.missing} of {counted(sweep.expected, 'row')}"
+        raise InputError(f"sweep {sweep.folder.url}: {left} are missing; run it to its end first.")
+    judged = {info.name: info for info in sweep.record.judged}
+    if metric not in judged:
+        near = did_you_mean(metric, judged)
+        raise InputError(f"metric: {metric!r}{near} must be one that the sweep has: {', '.join(judged)}.")
+    able = list(dict.fromkeys(cell.arm for cell in sweep.plan.cells if cell.prior))
+    unknown = [name for name in arms if name not in able]
+    if unknown or not able:
+        words = ", ".join(unknown) or "each"
+        raise InputError(
+            f"arms: {words} has no prior to be tuned for here; those that have: {', '.join(able) or 'none'}."
+        )
+    found = []
+    for arm in arms or able:
+        for task in sweep.record.tasks:
+            winner = sweep.record.best_of(task, judged[metric], arm)
+            if winner is None:
+                raise InputError(f"arm {arm}: no setting of it has a {metric} in {task}; see `g2d2 status`.")
+            found.append(_search(sweep, arm, task, winner, metric))
+    return found
+
+
+def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric: str) -> Search:
+    cells = [cell for cell in sweep.plan.cells if (cell.arm, cell.task) == (arm, task)]
+    arms, split = sweep.spec.all_arms(), sweep.spec.split_by()
+    choice = arms[arm] if split is None else next(iter(arms.values()))
+    if choice.preset == TUNED:
+        raise InputError(
+            f"arm {arm}: it starts from what was tuned before; a search starts from a preset of its method."
+        )
+    varied = [name for name in choice.grid.names() if name != split]
+    fixed = choice.settings | ({} if split is None else {split: cells[0].settings[split]})
+    trials = {cell.id: _trial(sweep, cell, varied) for cell in cells}
+    first, images = sweep.spec.select.skip, sweep.record.images(task)
+    return Search(
+        arm=arm,
+        method=choice.method,
+        preset=choice.preset,
+        prior=cells[0].prior,
+        task=task,
+        start=choice.load_method().settings(choice.preset, choice.experiment, **fixed),
+        best=trials[winner.id],
+        trials=list(trials.values()),
+        found_by=f"best {metric} of {counted(len(cells), 'setting')} on {counted(images, 'image')} (rows {first} to "
+        f"{first + images - 1} of every task), all of them in {TRIALS}",
+    )
+
+
+def _trial(sweep: StoredSweep, cell: Cell, varied: Sequence[str]) -> Trial:
+    result = sweep.record.cell(cell.id)
+    return Trial(
+        settings={name: cell.settings[name] for name in varied},
+        means={name: float(f"{interval.mean:.6g}") for name, interval in result.means.items()},
+        solved=result.solved,
+        failed=result.failed,
+        seconds=None if result.seconds is None else float(f"{result.seconds:.3g}"),
+    )
+
+
+def write_tuned(found: Sequence[Search], sweep: StoredSweep, folder: Path) -> None:
+    """Put the best into the tuned settings of the prior in `folder`, and the trials beside them.
+
+    What is there of other methods, tasks and starting points stays. The first arm of a method is where its settings
+    start; what holds for another arm holds under the settings in which it differs from the first.
+    """
+    from g2d2.methods import find_method  # torch, which the choice alone does without
+    from g2d2.methods.tuned import FILE, Case, Tuned, differing, read_tuned, tuned_settings
+
+    if not folder.is_dir():
+        raise InputError(f"into: {folder} is no folder; give that of the prior.")
+    priors = dict.fromkeys(search.prior for search in found)
+    if len(priors) > 1:
+        raise InputError(f"into: the arms have the priors {', '.join(priors)}; choose arms of one of them with --arms.")
+    content, trials = read_tuned(folder), _read_trials(folder)
+    for search in found:
+        method = find_method(search.method)
+        if search.method in content:
+            tuned = Tuned.model_validate(content[search.method])
+        else:
+            shared = differing(search.start, method.settings(search.preset), search.best.settings)
+            tuned = Tuned(found_by=search.found_by, preset=search.preset, shared=shared)
+        words = None if tuned.found_by == search.found_by else search.found_by
+        tuned = tuned.with_case(method, search.task, search.start, Case(settings=search.best.settings, found_by=words))
+        content[search.method] = tuned.model_dump(exclude_defaults=True)
+        record = _record(search, sweep)
+        trials = [one for one in trials if any(one.get(name) != record[name] for name in _PLACE)] + [record]
+    _write(folder / TRIALS, trials)
+    _write(folder / FILE, content)
+    for name in dict.fromkeys(search.method for search in found):
+        tuned_settings(folder, find_method(name))  # a sentence now, not when somebody uses it
+
+
+_PLACE = ("method", "task", "start")
+"""What a record is about: a later search of the same replaces it."""
+
+
+def _record(search: Search, sweep: StoredSweep) -> dict[str, Any]:
+    start = {name: value for name, value in search.start.model_dump().items() if name not in search.best.settings}
+    return {
+        "method": search.method,
+        "task": search.task,
+        "start": start,
+        "found_by": search.found_by,
+        "manifest_digest": sweep.plan.manifest_digest,
+        "prior_digest": sweep.plan.priors[search.prior],
+        "best": search.best.settings,
+        "trials": [asdict(trial) for trial in search.trials],
+    }
+
+
+def _read_trials(folder: Path) -> list[dict[str, Any]]:
+    path = folder / TRIALS
+    if not path.is_file():
+        return []
+    try:
+        trials = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        trials = None
+    if not isinstance(trials, list) or not all(isinstance(one, dict) for one in trials):
+        raise InputError(f"into: {path} is no list of searches as `g2d2 tune` writes it; move it away.")
+    return trials
+
+
+def _write(path: Path, content: Any) -> None:
+    write_bytes((json.dumps(content, indent=1) + "\n").encode(), path)
