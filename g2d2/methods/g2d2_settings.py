@@ -74,8 +74,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "beta_denominator": "K",
     },
     "aps": {"relaxation": "quantized-expectation", "remasking": "posterior-confidence", "steps": 15},
+    "motion": {
+        "steps": 25,
+        "iterations": 20,
+        "optimizer": "adam",
+        "learning_rate": 0.3,
+        "lambda_lr": 1.0,
+        "eta_kl": 0.05,
+        "lambda_kl": 0.0,
+        "gamma": 0.7,
+        "guidance": 1.0,
+    },
 }
-"""`reference` is what the published code does; `aps` is anchored posterior sampling (arXiv 2510.02291)."""
+"""`reference` is what the published code does; `aps` is anchored posterior sampling (arXiv 2510.02291); `motion` is
+the paper's on masked motion models, which have no guidance."""
 
 EXPERIMENTS: dict[str, dict[str, dict[str, float]]] = {
     "paper": {

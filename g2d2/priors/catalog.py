@@ -41,12 +41,15 @@ class KnownPrior:
     """Folder inside the package, hub id, or the repository that publishes the checkpoint."""
     licence: str
     size: str
-    image_size: int
+    image_size: int | None = None
+    """Side of its images; None where it makes no images."""
     token_side: int | None = None
     """Of a prior over tokens, with `codes`."""
     codes: int | None = None
     latents: tuple[int, int] | None = None
     """Side and channels of a latent diffusion prior's latents."""
+    motion: tuple[int, int] | None = None
+    """Frames and tokens of the longest motion of a prior of motion, with `codes`."""
     notes: str
     citation: str
     revision: str | None = None
@@ -57,7 +60,10 @@ class KnownPrior:
 
     @property
     def shape(self) -> str:
-        """Its images, and tokens or latents, in words."""
+        """Its images, and tokens or latents, in words; or its motions."""
+        if self.motion is not None:
+            frames, tokens = self.motion
+            return f"up to {frames} frames, {tokens} tokens, {self.codes} codes"
         words = f"{self.image_size}x{self.image_size} pixels"
         if self.token_side is not None:
             words += f", {self.token_side}x{self.token_side} tokens, {self.codes} codes"

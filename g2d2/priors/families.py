@@ -105,6 +105,7 @@ FAMILIES: Extensions[type[Family]] = Extensions(
         "pixel_diffusion": "g2d2.priors.pixel_diffusion.pixel_family:PixelDiffusion",
         "latent_diffusion": "g2d2.priors.latent_diffusion.latent_family:LatentDiffusion",
         "masked_image": "g2d2.priors.masked_image.masked_family:MaskedImage",
+        "masked_motion": "g2d2.priors.masked_motion.motion_family:MaskedMotion",
     },
     subclass_of(Family),
 )

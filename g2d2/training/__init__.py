@@ -1,4 +1,4 @@
-"""Training of the embedded priors on CIFAR-10, one family of recipes per kind of prior."""
+"""Training of the embedded priors on CIFAR-10 and on captured motion, one family of recipes per kind of prior."""
 
-FAMILY_NAMES = ("vq_diffusion", "pixel_diffusion", "latent_diffusion", "masked_image")
+FAMILY_NAMES = ("vq_diffusion", "pixel_diffusion", "latent_diffusion", "masked_image", "masked_motion")
 """Families that `g2d2.training.recipes` can train."""

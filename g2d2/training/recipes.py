@@ -12,6 +12,9 @@ from g2d2.training.gaussian.pixel_report import report_pixel
 from g2d2.training.masked_image.masked_report import report_masked
 from g2d2.training.masked_image.masked_settings import MaskedRecipe
 from g2d2.training.masked_image.masked_training import train_masked
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
+from g2d2.training.masked_motion.motion_report import report_motion
+from g2d2.training.masked_motion.motion_training import train_motion
 from g2d2.training.settings import Recipe
 from g2d2.training.vq_diffusion.vq_recipe import VQDiffusionRecipe
 from g2d2.training.vq_diffusion.vq_report import report_vq_diffusion
@@ -28,6 +31,8 @@ class Family:
     """Trains by a recipe, or goes on where an earlier run stopped; returns the exported folder."""
     report: Callable[..., dict[str, Any]]
     """Measures what a recipe exported, writes card, curves and sheets; returns the numbers."""
+    images: bool = True
+    """Whether it is one of images, whose report takes LPIPS."""
 
 
 FAMILIES = {
@@ -35,4 +40,5 @@ FAMILIES = {
     "pixel_diffusion": Family(PixelRecipe, train_pixel, report_pixel),
     "latent_diffusion": Family(LatentRecipe, train_latent, report_latent),
     "masked_image": Family(MaskedRecipe, train_masked, report_masked),
+    "masked_motion": Family(MotionRecipe, train_motion, report_motion, images=False),
 }

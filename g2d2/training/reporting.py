@@ -32,10 +32,10 @@ def count_parameters(components: dict[str, Any]) -> dict[str, int]:
     return {name: sum(weight.numel() for weight in network.parameters()) for name, network in networks.items()}
 
 
-def training_line(history: History, batch: int) -> str:
-    """Steps, images and minutes of a stage, for the card."""
+def training_line(history: History, batch: int, rows: str = "images") -> str:
+    """Steps, rows of a batch and minutes of a stage, for the card."""
     last = history[-1]
-    return f"{int(last['step'])} steps of {batch} images, {last['seconds'] / 60:.0f} minutes"
+    return f"{int(last['step'])} steps of {batch} {rows}, {last['seconds'] / 60:.0f} minutes"
 
 
 def reconstruction_rows(scores: dict[str, float]) -> str:

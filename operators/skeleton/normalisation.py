@@ -37,7 +37,10 @@ class MotionNormalisation:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """The same on another device or in another dtype."""
-        return type(self)(self.mean.to(device, dtype), self.std.to(device, dtype))
+        moved = object.__new__(type(self))  # checked already; checking again would wait for a device
+        for name, values in self.tensors().items():
+            object.__setattr__(moved, name, values.to(device, dtype))
+        return moved
 
     def tensors(self) -> dict[str, Tensor]:
         """What a prior's weights file keeps."""

@@ -20,9 +20,14 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "weights": "ema",
     },
     "pixel_diffusion": {"size": 256, "head_width": 64, "qkv": "interleaved", "betas": "linear"},
+    "masked_motion": {"vqvae": None, "mean": None, "std": None, "text_encoder": "openai/clip-vit-base-patch32"},
 }
 """By family, the options it has, and their defaults."""
-_REQUIRED = {"vq_diffusion": ("config", "vqvae_config"), "pixel_diffusion": ()}
+_REQUIRED = {
+    "vq_diffusion": ("config", "vqvae_config"),
+    "pixel_diffusion": (),
+    "masked_motion": ("vqvae", "mean", "std"),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,17 +39,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--family",
         default="vq_diffusion",
         choices=list(_OPTIONS),
-        help="vq_diffusion: VQ-Diffusion and CLIP-VQDiffusion (default); pixel_diffusion: ADM (guided-diffusion)",
+        help="vq_diffusion: VQ-Diffusion and CLIP-VQDiffusion (default); pixel_diffusion: ADM (guided-diffusion); "
+        "masked_motion: MMM",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the new folder")
-    vq = parser.add_argument_group("vq_diffusion")
+    vq = parser.add_argument_group("vq_diffusion, and masked_motion where it says so")
     vq.add_argument("--config", type=Path, metavar="YAML", help="its configuration")
-    vq.add_argument("--vqvae", type=Path, metavar="CKPT", help="the VQGAN's file (default: inside the checkpoint)")
+    vq.add_argument(
+        "--vqvae",
+        type=Path,
+        metavar="CKPT",
+        help="the VQGAN's file (default: inside the checkpoint); masked_motion: the VQ-VAE's",
+    )
     vq.add_argument("--vqvae-config", type=Path, metavar="YAML", help="the VQGAN's configuration")
     vq.add_argument(
         "--text-encoder",
         metavar="FOLDER_OR_ID",
-        help=f"the CLIP model it was trained with (default: {default('text_encoder')})",
+        help=f"the CLIP model it was trained with, masked_motion's too (default: {default('text_encoder')})",
     )
     vq.add_argument("--weights", choices=["ema", "model"], help="averaged or last (default: ema)")
     pixel = parser.add_argument_group("pixel_diffusion", "what the tensors do not say")
@@ -58,6 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="order of q, k and v: head by head (default), or each whole (use_new_attention_order)",
     )
     pixel.add_argument("--betas", choices=list(_SCHEDULES), help=f"noise schedule (default: {default('betas')})")
+    motion = parser.add_argument_group("masked_motion", "the normalisation it was trained with: the evaluator's")
+    motion.add_argument("--mean", type=Path, metavar="NPY", help="mean of the 263 features")
+    motion.add_argument("--std", type=Path, metavar="NPY", help="their standard deviation")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +82,10 @@ def run(args: argparse.Namespace) -> int:
         schedule = _SCHEDULES[options["betas"]]
         source = AdmSource(args.checkpoint, options["size"], options["head_width"], options["qkv"], schedule)  # type: ignore[arg-type]
         folder = convert_adm(source, args.out)
+    elif args.family == "masked_motion":
+        from g2d2.priors.masked_motion.mmm_conversion import MmmSources, convert_mmm
+
+        folder = convert_mmm(MmmSources(args.checkpoint, **options), args.out)
     else:
         from g2d2.priors.vq_diffusion.conversion import Sources, convert
 

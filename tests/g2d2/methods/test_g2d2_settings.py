@@ -17,6 +17,13 @@ def test_paper_is_the_default():
     assert (paper.learning_rate, paper.lambda_lr, paper.lambda_kl, paper.guidance) == (10.0, 2.0, 2.0, 3.0)
 
 
+def test_motion_has_the_settings_of_the_papers_motion_experiment():
+    motion = settings("motion")
+    assert (motion.steps, motion.iterations, motion.optimizer, motion.temperature) == (25, 20, "adam", 1.0)
+    assert (motion.learning_rate, motion.lambda_lr, motion.eta_kl, motion.lambda_kl) == (0.3, 1.0, 0.05, 0.0)
+    assert (motion.gamma, motion.guidance) == (0.7, 1.0)
+
+
 def test_the_paper_and_its_published_code_differ_where_the_facts_say():
     def difference(experiment):
         paper, code = settings("paper", experiment), settings("reference", experiment)

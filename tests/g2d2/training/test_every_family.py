@@ -17,6 +17,8 @@ from g2d2.training.gaussian.unet_stage import UNetStage
 from g2d2.training.loop import Interrupted
 from g2d2.training.masked_image.unit_range import RangeStage
 from g2d2.training.masked_image.uvit_stage import UViTStage
+from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage
+from g2d2.training.masked_motion.motion_tokens import MotionTransformerStage
 from g2d2.training.recipes import FAMILIES
 from g2d2.training.run import claim
 from g2d2.training.settings import Recipe, StageLimits
@@ -34,12 +36,20 @@ STAGES = [
     ("latent_diffusion", UNetStage, 2),
     ("masked_image", RangeStage, 1),
     ("masked_image", UViTStage, 2),
+    ("masked_motion", MotionVQVAEStage, 1),
+    ("masked_motion", MotionVQVAEStage, 3),
+    ("masked_motion", MotionTransformerStage, 2),
 ]
 FEW: dict[str, dict[str, Any]] = {
     "pixel_diffusion": {"compared": 2, "sampling_steps": 2},
     "latent_diffusion": {"sampling_steps": 2},
+    "masked_motion": {"windows": 2, "steps": 2},
 }
 """What keeps the reports short."""
+HELD_OUT = {"masked_motion": ("windows", 2)}
+"""What a report counts, and how many of it; 20 images elsewhere."""
+SOURCES = {"masked_motion": "mocap.cs.cmu.edu"}
+"""Whom a card must name; CIFAR-10's author elsewhere."""
 
 
 @pytest.fixture(scope="module")
@@ -147,15 +157,18 @@ def test_report_measures_and_draws_and_names_no_path(
 ) -> None:
     out = trained(family)
     recipe = tiny_recipes[family](out)
-    quiet = {"images": 20, "log": lambda line: None, "lpips": lambda a, b: (a - b).abs().mean((1, 2, 3))}
-    numbers = FAMILIES[family].report(recipe, **quiet, **FEW.get(family, {}))
+    options: dict[str, Any] = {"log": lambda line: None, **FEW.get(family, {})}
+    if FAMILIES[family].images:
+        options |= {"images": 20, "lpips": lambda a, b: (a - b).abs().mean((1, 2, 3))}
+    numbers = FAMILIES[family].report(recipe, **options)
     assert json.loads((out / "numbers.json").read_text()) == json.loads(json.dumps(numbers))
     record = json.loads((out / "export" / "training.json").read_text())
     assert record["family"] == family
-    assert record["held_out"]["images"] == 20
+    counted, count = HELD_OUT.get(family, ("images", 20))
+    assert record["held_out"][counted] == count
     assert [row["step"] for row in next(iter(record["curves"].values()))] == [2, 4]
     card = (out / "export" / "README.md").read_text()
-    assert "Krizhevsky" in card
+    assert SOURCES.get(family, "Krizhevsky") in card
     assert "4 steps of" in card
     assert not re.search(r"\{\w|nan", card)
     for name in ("curves", "samples"):

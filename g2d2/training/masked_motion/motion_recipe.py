@@ -1,0 +1,95 @@
+"""Settings of the masked motion prior, with one default each."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from g2d2.training.settings import Recipe, Settings, StageLimits
+
+
+class MotionVQVAESettings(Settings):
+    """The tokeniser and how it learns."""
+
+    width: int = Field(default=192, gt=0)
+    """Channels of its convolutions."""
+    depth: int = Field(default=3, gt=0)
+    """Residual blocks at each rate of time."""
+    codes: int = Field(default=512, gt=1)
+    """Size of the codebook."""
+    code_width: int = Field(default=32, gt=0)
+    """Dimension of a code."""
+    window: int = Field(default=96, gt=0, multiple_of=4)
+    """Frames of a training window; the path that the root takes in it is part of the loss."""
+    batch: int = Field(default=40, gt=0)
+    """Windows per optimisation step."""
+    lr: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of AdamW."""
+    root_weight: float = Field(default=5.0, gt=0)
+    """Weight of the root's turns, steps and height among the features, whose own weight is 1."""
+    rotation_weight: float = Field(default=0.3, gt=0)
+    """Weight of the rotations, which follow from the positions."""
+    path_weight: float = Field(default=2.0, ge=0)
+    """Weight of the distance in metres between the true and the recovered root, averaged over a window's frames."""
+    joint_weight: float = Field(default=4.0, ge=0)
+    """Weight of the joints' mean distance in metres in the root's own frame."""
+    commitment: float = Field(default=0.1, ge=0)
+    """Weight of the latents' distance to their codes."""
+    unquantised: float = Field(default=0.15, ge=0, lt=1)
+    """Share of the budget before the codebook is made by k-means of the latents."""
+    restarts_until: float = Field(default=0.8, ge=0, le=1)
+    """Share of the budget up to which unused codes are put on latents."""
+    code_decay: float = Field(default=0.98, ge=0, lt=1)
+    """Decay of the moving averages that keep the codes."""
+    dead_share: float = Field(default=0.05, ge=0, lt=1)
+    """Share of a fair use below which a code counts as unused."""
+
+
+class MotionTransformerSettings(Settings):
+    """The masked transformer with its text encoder, and how they learn."""
+
+    width: int = Field(default=192, gt=0)
+    """Width of the transformer."""
+    heads: int = Field(default=6, gt=0)
+    """Attention heads."""
+    word_layers: int = Field(default=1, gt=0)
+    """Blocks that look at the words of the prompt."""
+    layers: int = Field(default=5, gt=0)
+    """Blocks that look at the tokens and at the pooled prompt."""
+    text_width: int = Field(default=64, gt=0)
+    """Width of the text encoder."""
+    text_layers: int = Field(default=1, gt=0)
+    """Layers of the text encoder."""
+    text_length: int = Field(default=32, gt=2)
+    """Tokens of the longest prompt."""
+    passes: int = Field(default=4, gt=0)
+    """How often every training clip is cut into windows and encoded, at other places and lengths each time."""
+    kept_weight: float = Field(default=1.0, ge=0)
+    """Weight of the cross entropy on tokens that are not masked, beside that on the masked ones."""
+    prompt_dropout: float = Field(default=0.12, ge=0, lt=1)
+    """Share of rows trained with the empty prompt."""
+    batch: int = Field(default=64, gt=0)
+    """Windows per optimisation step."""
+    lr_matrices: float = Field(default=0.015, gt=0)
+    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
+    lr_rest: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of AdamW for embeddings, norms, text encoder and output layer."""
+    weight_decay: float = Field(default=0.02, ge=0)
+    """Decoupled weight decay of the matrices."""
+    ema_decay: float = Field(default=0.998, ge=0, lt=1)
+    """Decay of the averaged weights that are exported."""
+
+
+class MotionRecipe(Recipe):
+    """A tokeniser of motion and a masked transformer over its tokens, conditioned on prompts."""
+
+    family: ClassVar[str] = "masked_motion"
+    fixed: ClassVar[frozenset[str]] = frozenset({"seed", "vqvae", "transformer"})
+
+    vqvae: MotionVQVAESettings = MotionVQVAESettings()
+    """The tokeniser."""
+    vqvae_limits: StageLimits = StageLimits(minutes=20)
+    """Budget of the tokeniser."""
+    transformer: MotionTransformerSettings = MotionTransformerSettings()
+    """The prior over tokens."""
+    transformer_limits: StageLimits = StageLimits(minutes=20)
+    """Budget of the prior."""

@@ -1,0 +1,95 @@
+"""`train_motion`: clips, tokeniser, tokens, prior, export, in this order and resumable at every point."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from g2d2.priors.masked_motion.motion_components import save_normalisation
+from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
+from g2d2.training.folders import halved, replacing
+from g2d2.training.loop import run_stage
+from g2d2.training.masked_motion.captured_clips import Clip, Clips, read_clips
+from g2d2.training.masked_motion.motion_recipe import MotionRecipe
+from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage, WindowDraw
+from g2d2.training.masked_motion.motion_tokens import MotionTokenPrior, MotionTransformerStage
+from g2d2.training.masked_motion.motion_windows import cut, encode_windows, encoded_once
+from g2d2.training.run import claim, take_device, write_curve
+from g2d2.training.vq_diffusion.prompt_text import save_tokenizer
+from operators.errors import InputError
+from operators.skeleton import LONGEST, MotionNormalisation
+
+_REPORTED = 96
+"""Held-out windows that are measured while training goes on."""
+
+
+def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Path:
+    """Train both stages, or go on where an earlier run stopped; return the exported folder."""
+    claim(recipe)
+    device = take_device(recipe)
+    clips = read_clips(recipe.data)
+    log(f"{len(clips.train)} training clips with mirror images, {len(clips.held_out)} held out, on {device}")
+    normalisation = MotionNormalisation.from_clips([clip.features for clip in clips.train])
+
+    encoded = recipe.out / "tokens.safetensors"
+    vqvae = _tokeniser(recipe, clips, normalisation, encoded.exists(), device)
+    log("encoding the training clips")
+    windows = encoded_once(
+        encoded,
+        lambda: encode_windows(
+            vqvae, normalisation, clips.train, cut_clips(clips.train, recipe.transformer.passes, recipe.seed)
+        ),
+    )
+    few = cut_clips(clips.held_out, 1, recipe.seed)
+    held_out = encode_windows(vqvae, normalisation, clips.held_out, few[:: max(1, len(few) // _REPORTED)])
+    stage = MotionTransformerStage(recipe, vqvae.codebook, (windows, clips.train), (held_out, clips.held_out), device)
+
+    def export() -> None:
+        export_motion(recipe.exported, vqvae, stage.average, normalisation)
+
+    write_curve(recipe.out, stage.name, run_stage(stage, recipe.transformer_limits, recipe.out, on_save=export))
+    export()
+    log(f"exported to {recipe.exported}")
+    return recipe.exported
+
+
+def cut_clips(clips: list[Clip], passes: int, seed: int) -> list[tuple[int, int, int]]:
+    """Windows of clips, as `cut` makes them."""
+    return cut([len(clip.features) for clip in clips], passes, seed)
+
+
+def whole_windows(clips: list[Clip], frames: int = LONGEST) -> Tensor:
+    """Windows of the longest length, one after the other through each clip. (N, frames, 263)"""
+    windows = [
+        clip.features[start : start + frames].float()
+        for clip in clips
+        for start in range(0, len(clip.features) - frames + 1, frames)
+    ]
+    if not windows:
+        raise InputError(f"data: no clip of a subject that is held out has {frames} frames.")
+    return torch.stack(windows)
+
+
+def _tokeniser(
+    recipe: MotionRecipe, clips: Clips, normalisation: MotionNormalisation, frozen: bool, device: torch.device
+) -> MotionVQVAE:
+    """The trained tokeniser; frozen once tokens were made with it."""
+    windows = whole_windows(clips.held_out)
+    windows = windows[:: -(-len(windows) // _REPORTED)]
+    draw = WindowDraw(clips.train, recipe.vqvae.window)
+    stage = MotionVQVAEStage(recipe, draw, windows, normalisation, device)
+    write_curve(recipe.out, stage.name, run_stage(stage, recipe.vqvae_limits, recipe.out, frozen=frozen))
+    return stage.vqvae.eval().requires_grad_(False)  # type: ignore[no-any-return]
+
+
+def export_motion(
+    folder: Path, vqvae: MotionVQVAE, prior: MotionTokenPrior, normalisation: MotionNormalisation
+) -> None:
+    """Write every component under its own subfolder, tokeniser and transformer in float16."""
+    with replacing(folder) as fresh:
+        halved(vqvae).save_pretrained(fresh / "vqvae")
+        halved(prior.transformer).save_pretrained(fresh / "transformer")
+        prior.text_encoder.save_pretrained(fresh / "text_encoder")
+        save_tokenizer(prior.tokenizer, prior.words, fresh / "tokenizer")
+        save_normalisation(fresh, normalisation)
