@@ -18,6 +18,9 @@ TRUTH_COLUMNS = ("image", "reconstruction")
 RECONSTRUCTION_COLUMNS = ("reconstruction", "image")
 """Parquet columns that may hold the encoded pictures; the first that is there is read."""
 
+PANEL = "-panel"
+"""Ends the names of panels that `g2d2 solve` writes beside its reconstructions; they are none."""
+
 Read = Callable[[], bytes | None]
 """The encoded picture, or None where a table has an empty cell."""
 
@@ -60,7 +63,7 @@ def pair_pictures(truth: Path, reconstruction: Path) -> Pairing:
     return Pairing(
         tuple(Pair(name, truths[name], others[name]) for name in both),
         tuple(sorted(truths.keys() - others.keys())),
-        tuple(sorted(others.keys() - truths.keys())),
+        tuple(sorted(name for name in others.keys() - truths.keys() if name.removesuffix(PANEL) not in both)),
     )
 
 

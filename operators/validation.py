@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from operators.credentials import masked
 from operators.errors import InputError
+from operators.plurals import counted
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -45,7 +46,7 @@ def validate(
         problems = error.errors(include_url=False)
         # A misspelt key also makes the real one missing: the spelling is what the user has to change.
         problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-        more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
+        more = "" if len(problems) == 1 else f" (and {counted(len(problems) - 1, 'more mistake')})"
         start = where if place is None else place(_keys(problems[0]))
         raise InputError(f"{start}: {_describe(model_class, problems[0])}{more}.") from None
 

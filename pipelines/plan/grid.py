@@ -5,14 +5,22 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from operators.validation import AtKeyError, did_you_mean
 
 if TYPE_CHECKING:
     from g2d2.methods import Method
 
-Value = bool | int | float | str
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it must be a finite number")
+    return value
+
+
+# asked beforehand: pydantic would else say of each kind of value in turn why this is none
+Value = Annotated[bool | int | float | str, BeforeValidator(_finite)]
 Point = dict[str, Value]
 
 MAX_CELLS = 100_000

@@ -14,6 +14,8 @@ from eval.distribution import absent_network, distribution_network
 from eval.metrics import check_metrics
 from g2d2.methods import Method, find_method
 from g2d2.priors.base import PriorFacts
+from g2d2.priors.catalog import CATALOG
+from g2d2.priors.families import find_family
 from g2d2.priors.locating import locate_prior
 from operators import InputError, Operator
 from operators.plurals import counted
@@ -193,8 +195,18 @@ def _check_cells(maker: Restorer) -> None:
             refused.append(error)
     if refused:
         sentence, _, remedy = str(refused[0]).partition("; ")
-        part = f", in {len(refused)} of {counted(len(maker.cells), 'cell')}"
-        raise InputError(f"{sentence}{part}; {remedy}" if remedy else f"{sentence.rstrip('.')}{part}.")
+        part = f" ({maker.name}, {len(refused)} of its {counted(len(maker.cells), 'cell')})"
+        remedy = remedy or _fitting(maker)
+        raise InputError(f"{sentence.rstrip('.')}{part}; {remedy}" if remedy else f"{sentence.rstrip('.')}{part}.")
+
+
+def _fitting(maker: Restorer) -> str:
+    """Which priors that have a name are of the kind the method needs, where this one is not."""
+    wanted = maker.method.prior
+    if wanted is None or maker.facts is None or issubclass(maker.facts.kind, wanted):
+        return ""
+    names = [name for name, known in CATALOG.items() if issubclass(find_family(known.family).kind, wanted)]
+    return f"known ones that are: {', '.join(names)}." if names else ""
 
 
 def _rows(

@@ -55,7 +55,10 @@ def start() -> None:
     except Exception as error:
         leave()
         why = " ".join(str(error).split())[:300]
-        raise InputError(f"Ray could not be started on this machine ({type(error).__name__}): {why}") from error
+        raise InputError(
+            f"Ray could not be started on this machine ({type(error).__name__}: {why.rstrip('.')}); try again when it "
+            "is less busy, or set RAY_TMPDIR to a folder, in which Ray then leaves its logs."
+        ) from error
     except BaseException:
         leave()
         raise

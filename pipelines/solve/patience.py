@@ -24,11 +24,15 @@ def patience(
     stop, life = threading.Event(), [time.monotonic()]
 
     def listen() -> None:
+        announced = life[0]
         while not stop.wait(seconds / 10):
-            quiet = time.monotonic() - life[0]
-            if quiet >= seconds:
-                announce(f"nothing has finished for {quiet:.0f} s; {_doing(folder, run)}; the cluster has {devices()}")
-                life[0] += seconds
+            now = time.monotonic()
+            if now - max(life[0], announced) >= seconds:
+                announce(
+                    f"nothing has finished for {now - life[0]:.0f} s; {_doing(folder, run)}; "
+                    f"the cluster has {devices()}"
+                )
+                announced = now
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from eval.metrics import Scored, build_metric
+from eval.pairing import PANEL
 from g2d2.methods import Solution
 from operators import Operator, find_signal
 from operators.pictures import encode_png, panel, write_bytes, write_npy, write_png
@@ -64,7 +65,7 @@ def _write_picture(
 ) -> dict[str, str | float]:
     write_bytes(stored, out / f"{item.stem}.png")
     shown = ([] if item.truth is None else [item.truth]) + [item.y, x]
-    write_png(panel(shown), out / f"{item.stem}-panel.png")
+    write_png(panel(shown), out / f"{item.stem}{PANEL}.png")
     snapshots = [batch[row] for _, batch in sorted(solution.snapshots.items(), reverse=True)]
     if snapshots:
         write_png(panel(snapshots), out / f"{item.stem}-snapshots.png")

@@ -49,7 +49,7 @@ def sentence(error: pytest.ExceptionInfo[InputError]) -> str:
         (
             "box_inpainting",
             {},
-            "top is missing: it has no default and must be given (and 3 more).",
+            "top is missing: it has no default and must be given (and 3 more mistakes).",
         ),
         (
             "box_inpainting",

@@ -65,13 +65,21 @@ ALL = "all 6 measurements of task 'gaussian_blur' would fail, gaussian_blur/p0 t
 DOOMED = {
     "steps": (
         {"solver": {"settings": {"steps": 11, "iterations": 3}}},
-        ["steps: 11 is more than the prior's 10 training steps, in 4 of 4 cells; use 1 to 10"],
+        ["steps: 11 is more than the prior's 10 training steps (g2d2 on ", "4 of its 4 cells); use 1 to 10"],
     ),
     "steps in one cell": (
         {"grid": {"cross": {"steps": [4, 40]}}, "solver": {"settings": {"iterations": 3}}},
-        ["steps: 40 is more than", "in 1 of 2 cells"],
+        ["steps: 40 is more than", "1 of its 2 cells)"],
     ),
     "small images": ({"metrics": ["psnr", "ssim"]}, ["metrics: ssim needs images of at least 11x11", "these are 8x8"]),
+    "a prior of another kind": (
+        {"solver": {"method": "dps"}, "grid": {}},
+        ["prior: method 'dps' needs a prior of kind diffusion", "(dps on ", "known ones that are: ", "ddpm-cifar10"],
+    ),
+    "a value that is no number": (
+        {"grid": {"cross": {"eta_kl": [0.1, float("nan")]}}},
+        ["grid.cross.eta_kl", "is nan: it must be a finite number."],
+    ),
     "a method": ({"solver": {"method": "no.such:thing"}}, ["method: 'no.such:thing' cannot be loaded"]),
 }
 
