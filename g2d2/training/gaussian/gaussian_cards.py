@@ -78,12 +78,20 @@ linear estimate, that of a normal distribution with the mean and covariance of t
 |---|---|---|---|---|---|---|
 {denoising}
 
+{verdict}
+
 ## Limits
 
 It is a demonstration and test prior for CIFAR-10 at 32x32 and nothing beyond, and cannot be sharper than its tokeniser.
 """
 
-_COLUMNS = {"noisy": "noisy", "prior": "prior", "tv": "total variation", "bm3d": "BM3D"}
+_COLUMNS = {
+    "noisy": "noisy",
+    "prior": "prior",
+    "tv": "total variation",
+    "bm3d": "BM3D",
+    "normal": "the linear estimate",
+}
 
 
 def pixel_card(recipe: PixelRecipe, numbers: dict[str, Any], curve: History, prediction: str) -> str:
@@ -112,7 +120,7 @@ def pixel_card(recipe: PixelRecipe, numbers: dict[str, Any], curve: History, pre
     )
 
 
-def where_behind(compared: dict[str, dict[str, float]], others: list[str]) -> str:
+def where_behind(compared: dict[str, dict[str, float]], others: list[str], the: str = "The") -> str:
     """Where the prior is not above denoisers without a network, or that it is above them everywhere."""
     if not others:
         return "No other denoiser was installed when this was measured."
@@ -121,9 +129,11 @@ def where_behind(compared: dict[str, dict[str, float]], others: list[str]) -> st
         gaps = {sigma: scores[name] - scores["prior"] for sigma, scores in compared.items()}
         short = [f"{gap:.2f} dB at {sigma}" for sigma, gap in gaps.items() if gap >= 0]
         behind += [f"{_COLUMNS[name]} by {', '.join(short)}"] if short else []
-    if not behind:
-        return "The prior is above each of them at every noise level."
-    return f"The prior is below {'; below '.join(behind)}."
+    if behind:
+        return f"{the} prior is below {'; below '.join(behind)}."
+    least = min(scores["prior"] - scores[name] for scores in compared.values() for name in others)
+    whom = "each of them" if len(others) > 1 else _COLUMNS[others[0]]
+    return f"{the} prior is above {whom} at every noise level, by {least:.2f} dB or more."
 
 
 def latent_card(recipe: LatentRecipe, numbers: dict[str, Any], curve: History) -> str:
@@ -152,7 +162,14 @@ def latent_card(recipe: LatentRecipe, numbers: dict[str, Any], curve: History) -
         lpips_rule="---|" if lpips else "",
         reconstruction="\n".join(reconstruction),
         denoising="\n".join(_row(s, [x[name] for name in columns]) for s, x in numbers["denoising"].items()),
+        verdict=where_behind(
+            {s: _of_latents(x) for s, x in numbers["denoising"].items()}, ["normal"], "In latents the"
+        ),
     )
+
+
+def _of_latents(scores: dict[str, float]) -> dict[str, float]:
+    return {name.removesuffix("_snr"): value for name, value in scores.items() if name.endswith("_snr")}
 
 
 def _row(sigma: str, values: list[float]) -> str:

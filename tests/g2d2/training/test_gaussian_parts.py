@@ -99,7 +99,10 @@ def test_denoisers_that_are_not_installed_are_left_out(monkeypatch: pytest.Monke
 def test_a_card_says_where_the_prior_is_not_the_best() -> None:
     level = {"noisy": 20.0, "prior": 27.0, "tv": 25.0, "bm3d": 26.0}
     everywhere = {"0.1": level, "0.8": level}
-    assert where_behind(everywhere, ["tv", "bm3d"]) == "The prior is above each of them at every noise level."
+    assert (
+        where_behind(everywhere, ["tv", "bm3d"])
+        == "The prior is above each of them at every noise level, by 1.00 dB or more."
+    )
     once = everywhere | {"0.8": level | {"bm3d": 27.5}}
     assert where_behind(once, ["tv", "bm3d"]) == "The prior is below BM3D by 0.50 dB at 0.8."
     both = {"0.1": level | {"tv": 27.0}, "0.8": level | {"bm3d": 27.25}}
