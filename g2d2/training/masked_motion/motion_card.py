@@ -26,7 +26,7 @@ A small masked token model of human motion in HumanML3D's 263 features at {fps} 
 | prompts | "a person walks" and so on, through a `CLIPTextModelWithProjection` of {text:,} parameters |
 | masking | cosine, no timestep; the loss covers masked tokens and, with weight {kept}, those left |
 | training | tokeniser {vqvae_training}; prior {training} |
-| size | {megabytes:.1f} MB of safetensors, float16 for tokeniser and prior, and configuration |
+| size | {megabytes:.1f} MB of float16 safetensors and configuration |
 
 The loss of the tokeniser counts the distance between the true and the recovered path of the root, not only features:
 velocities that are right on average add up to a place that is not.
