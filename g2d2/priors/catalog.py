@@ -79,6 +79,8 @@ class KnownPrior:
         return folder if self.home is Home.PACKAGED and folder.is_dir() else None
 
 
+_EMBEDDED_LICENCE = "Apache-2.0 (weights); CIFAR-10 is free for research with citation"
+_CIFAR10 = "A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"
 _PER_FILE = "the hub publishes digests per file, not for the folder"
 
 _PRIORS = (
@@ -87,14 +89,40 @@ _PRIORS = (
         family="vq_diffusion",
         home=Home.PACKAGED,
         location="cifar10-vq",
-        licence="Apache-2.0 (weights); CIFAR-10 is free for research with citation",
+        licence=_EMBEDDED_LICENCE,
         size="under 20 MB",
         image_size=32,
         token_side=8,
         codes=1024,
         notes="small VQ-Diffusion model of CIFAR-10, trained by `g2d2 prior train` on two CPU cores",
-        citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        citation=_CIFAR10,
         digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10` computes it",
+    ),
+    KnownPrior(
+        name="cifar10-pixel",
+        family="pixel_diffusion",
+        home=Home.PACKAGED,
+        location="cifar10-pixel",
+        licence=_EMBEDDED_LICENCE,
+        size="5.0 MB",
+        image_size=32,
+        notes="small DDPM of CIFAR-10, unconditional, 2.5 M parameters, trained by `g2d2 prior train` on a CPU core",
+        citation=_CIFAR10,
+        digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10-pixel` computes it",
+    ),
+    KnownPrior(
+        name="cifar10-latent",
+        family="latent_diffusion",
+        home=Home.PACKAGED,
+        location="cifar10-latent",
+        licence=_EMBEDDED_LICENCE,
+        size="12.2 MB",
+        image_size=32,
+        latents=(8, 16),
+        notes="small latent diffusion of CIFAR-10 on the tokeniser of `cifar10`, unconditional, 4.7 M parameters, "
+        "trained by `g2d2 prior train` on a CPU core",
+        citation=_CIFAR10,
+        digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10-latent` computes it",
     ),
     KnownPrior(
         name="ithq",

@@ -35,7 +35,7 @@ from pipelines.console.motion_table import motion_json, print_motion_scores
 from pipelines.console.options import add_background_option, parse_changes
 from pipelines.console.progress import progress
 from pipelines.console.text_table import text_table
-from pipelines.manifest.motion_settings import MOTION
+from pipelines.manifest.motion_build_settings import MOTION
 from pipelines.score.motion_folders import clip_infos, pair_infos, read_motions, score_clips, score_paths, score_sets
 from pipelines.score.picture_scores import Row, score_pairs, summarize, write_scores
 

@@ -16,8 +16,8 @@ from pipelines.console.options import add_background_option, parse_changes
 from pipelines.console.text_table import text_table
 from pipelines.manifest import BuildSettings, Built, Manifest, NothingBuiltError, build_manifest, check_manifest
 from pipelines.manifest.manifest_record import Rejected
+from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS, MotionSettings
 from pipelines.manifest.motion_building import build_motion_manifest
-from pipelines.manifest.motion_settings import MOTION, PATH_TASKS, MotionSettings
 from pipelines.manifest.reading import Place, read_row
 from pipelines.manifest.sheet import contact_sheet
 

@@ -1,4 +1,4 @@
-"""`g2d2 solve`: restore a few pictures on this machine with any method, without Ray."""
+"""`g2d2 solve`: restore a few pictures or motions on this machine with any method, without Ray."""
 
 import argparse
 import json
@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from g2d2.choices import Precision
-from g2d2.methods import METHODS, Method, MethodSettings, Solution, find_method
+from g2d2.methods import METHODS, Method, MethodSettings, find_method
 from g2d2.methods.tuned import tuned_settings
 from g2d2.priors.locating import LocatedPrior, locate_prior
 from operators import InputError, Operator, check_measurement, find_signal, measure, operator_settings, stack_operators
-from operators.pictures import panel, read_image, read_measurement, write_bytes, write_npy, write_png
+from operators.pictures import read_image, read_measurement
 from pipelines.console.options import (
     Degradation,
     add_measurement_options,
@@ -30,15 +30,24 @@ from pipelines.console.options import (
     unique_stems,
 )
 from pipelines.console.progress import Progress, progress
+from pipelines.manifest.motion_build_settings import MOTION
 from pipelines.plan.arms import TUNED
-from pipelines.solve.committing import trace_bytes
+from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
+from pipelines.solve.solved_files import Item, write_solved
 
 EXAMPLE = "g2d2 solve photo.png --task sr4-256 --prior ithq --prompt 'a photo of a dog' --set eta_kl=0.0003 --out out/"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="pictures, or .npy files with --measured")
-    add_measurement_options(parser)
+    parser.add_argument(
+        "images",
+        nargs="*",
+        type=Path,
+        metavar="IMAGE",
+        help="pictures, or .npy files with --measured; of motions clips",
+    )
+    add_measurement_options(parser, required=False)
+    add_motion_options(parser)
     parser.add_argument(
         "--method", default="g2d2", metavar="NAME", help=f"{', '.join(METHODS.names())} or module:thing (default: g2d2)"
     )
@@ -69,19 +78,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Item:
-    """One measurement to restore."""
-
-    stem: str
-    truth: Tensor | None
-    y: Tensor
-    operator: Operator
-    seed: int
-    key: str
-    """Digest of everything that decides the result."""
-
-
-@dataclass(frozen=True)
 class Task:
     """All that the items of one command share."""
 
@@ -103,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
     """Restores in batches; a finished picture is never solved twice, so an interrupted run goes on where it was."""
     if args.batch < 1:
         raise InputError(f"batch: {args.batch} must be at least 1.")
-    stems = unique_stems(args.images)
+    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    if not stems:
+        raise InputError("give at least one picture; of motions, a clip or --path.")
     task = _task(args)
     steps = getattr(task.settings, "steps", 1)
     for t in args.record:
@@ -144,7 +142,8 @@ def _settings(
 ) -> MethodSettings:
     """An experiment's row is a change to a preset of the method, so naming one chooses that."""
     tuned = None if located is None else tuned_settings(located.folder, method)
-    preset = args.preset or (TUNED if tuned is not None and not args.experiment else None)
+    usual = MOTION if args.signal == MOTION and MOTION in method.presets and not args.experiment else None
+    preset = args.preset or (TUNED if tuned is not None and not args.experiment else usual)
     if preset != TUNED:
         settings: MethodSettings = method.settings(preset, args.experiment, **changes)
         return settings
@@ -170,10 +169,13 @@ def _items(task: Task, stems: dict[str, Path]) -> tuple[list[Item], list[InputEr
 
 def _item(task: Task, stem: str, path: Path) -> Item:
     args, degrade, seed = task.args, task.degrade, item_seed(task.args.seed, stem)
-    if args.measured:
+    truth: Tensor | None = None
+    if args.signal == MOTION:
+        truth, y, operator = motion_measurement(path, args, degrade, seed)
+    elif args.measured:
         side = degrade.image_size
         operator = task.operator(stem, None if side is None else (3, side, side))
-        truth, y = None, read_measurement(path, operator.y_shape)
+        y = read_measurement(path, operator.y_shape)
         if degrade.own_seed and not torch.equal(operator.mask_noise(y[None])[0], y):
             raise InputError(
                 f"measurement {path}: it holds pixels that its mask lacks, which follows from --seed and the file's "
@@ -215,7 +217,7 @@ def _solve(task: Task, todo: list[Item], steps: int) -> int:
             solution = task.method.run(
                 prior,
                 stack_operators([item.operator for item in batch]),
-                torch.stack([item.y for item in batch]),
+                find_signal(batch[0].operator.signal).stack([item.y for item in batch]),
                 task.settings,
                 prompts=args.prompt,
                 seeds=[item.seed for item in batch],
@@ -226,7 +228,7 @@ def _solve(task: Task, todo: list[Item], steps: int) -> int:
             for row, item in enumerate(batch):
                 fault = solution.fault(row)
                 if fault is None:
-                    _report(args, _write(item, row, solution, task.degrade, args.out))
+                    _report(args, write_solved(item, row, solution, task.degrade.sigma, args.out))
                 else:
                     print(f"g2d2 solve: {item.stem}: {fault}", file=sys.stderr)
                     code = 1
@@ -254,43 +256,15 @@ def _finished(item: Item, out: Path) -> dict[str, Any] | None:
         return None
 
 
-def _write(item: Item, row: int, solution: Solution, degrade: Degradation, out: Path) -> dict[str, Any]:
-    """Reconstruction, panel, measurement and trace, then the summary that marks the picture as done."""
-    signal = find_signal(item.operator.signal)
-    stored = signal.encode(solution.x[row])
-    x = signal.decode(stored, item.stem)  # numbers are those of the picture that is kept, as in a sweep
-    write_bytes(stored, out / f"{item.stem}.png")
-    shown = ([] if item.truth is None else [item.truth]) + [item.y, x]
-    write_png(panel(shown), out / f"{item.stem}-panel.png")
-    write_npy(item.y, out / f"{item.stem}-measurement.npy")
-    write_bytes(trace_bytes(solution.record(row)), out / f"{item.stem}-trace.npz")
-    snapshots = [batch[row] for _, batch in sorted(solution.snapshots.items(), reverse=True)]
-    if snapshots:
-        write_png(panel(snapshots), out / f"{item.stem}-snapshots.png")
-    norm = float(item.operator.norm(item.operator(x.unsqueeze(0)) - item.y)[0])
-    expected = degrade.sigma * item.operator.measurement_count**0.5
-    summary: dict[str, Any] = {
-        "image": item.stem,
-        "reconstruction": str(out / f"{item.stem}.png"),
-        "residual": norm / expected if expected else None,
-        "residual_norm": norm,
-        "seconds": solution.costs(row)["seconds"],
-        "key": item.key,
-    }
-    if item.truth is not None:
-        error = (x - item.truth).square().mean() / 4  # both on [0, 1]
-        summary["psnr"] = float(-10 * torch.log10(error))
-    write_bytes(json.dumps(summary, indent=1).encode(), out / f"{item.stem}.json")
-    return summary
-
-
 def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
     if args.json:
         print(json.dumps(summary), flush=True)
         return
-    psnr = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
+    quality = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
+    if "path_error" in summary:
+        quality = f"path error {summary['path_error']:.3f} m  foot skating {summary['foot_skating']:.3f}  "
     ratio = summary["residual"]
     fit = f"residual {summary['residual_norm']:.2g}"
     if ratio is not None and math.isfinite(ratio):
         fit = f"residual {ratio:.2f} (1: noise alone)"
-    print(f"{summary['reconstruction']}  {psnr}{fit}  {summary['seconds']:.1f} s", flush=True)
+    print(f"{summary['reconstruction']}  {quality}{fit}  {summary['seconds']:.1f} s", flush=True)

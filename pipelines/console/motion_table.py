@@ -7,7 +7,7 @@ from eval.embedding_sets import SetScore
 from pipelines.console.text_table import text_table
 from pipelines.score.motion_folders import SetScores
 
-Summary = Sequence[dict[str, Any]]
+Summary = list[dict[str, Any]]
 
 
 def print_motion_scores(sides: dict[str, tuple[int, Summary]], paths: Summary, pairs: int, sets: SetScores) -> None:
@@ -27,8 +27,8 @@ def print_motion_scores(sides: dict[str, tuple[int, Summary]], paths: Summary, p
 def motion_json(sides: dict[str, tuple[int, Summary]], paths: Summary, pairs: int, sets: SetScores) -> dict[str, Any]:
     """The same numbers."""
     return {
-        **{side: {"clips": count, "summary": list(summary)} for side, (count, summary) in sides.items()},
-        "paths": {"pairs": pairs, "summary": list(paths)},
+        **{side: {"clips": count, "summary": summary} for side, (count, summary) in sides.items()},
+        "paths": {"pairs": pairs, "summary": paths},
         "sets": {side: [vars(score) for score in getattr(sets, side)] for side in ("real", "generated")},
         "unavailable": sets.unavailable,
     }

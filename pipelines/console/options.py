@@ -17,9 +17,9 @@ from operators.tasks import LARGEST_SIGMA
 from operators.validation import did_you_mean
 
 
-def add_measurement_options(parser: argparse.ArgumentParser) -> None:
+def add_measurement_options(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """Options that decide the measurement, the same for every command that makes one."""
-    choice = parser.add_mutually_exclusive_group(required=True)
+    choice = parser.add_mutually_exclusive_group(required=required)
     choice.add_argument("--operator", metavar="NAME", help=f"forward operator: {', '.join(operator_names())}")
     choice.add_argument("--task", metavar="NAME", help=f"operator, its settings and sigma by name: {', '.join(TASKS)}")
     parser.add_argument(
@@ -62,6 +62,8 @@ def degradation(args: argparse.Namespace, changes: Mapping[str, Any]) -> Degrada
     if args.task is not None and args.task not in TASKS:
         near = did_you_mean(args.task, TASKS)
         raise InputError(f"task: {args.task!r} is unknown{near}; choose one of {', '.join(TASKS)}.")
+    if args.task is None and args.operator is None:
+        raise InputError("one of --operator and --task is required: it says what was measured.")
     task = TASKS[args.task] if args.task is not None else None
     name = task.operator if task else args.operator
     operator_settings(name)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from pathlib import PurePosixPath
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,10 +17,10 @@ from operators.skeleton.joint_names import FEATURES
 from pipelines.console.options import item_seed
 from pipelines.console.progress import progress
 from pipelines.manifest.building import Built, write_manifest
+from pipelines.manifest.clip_sources import Clip, Clips, open_clips
 from pipelines.manifest.manifest_record import Rejected
 from pipelines.manifest.measuring import SourceRow
-from pipelines.manifest.motion_clips import Clip, Clips, open_clips
-from pipelines.manifest.motion_settings import MotionSettings
+from pipelines.manifest.motion_build_settings import MotionSettings
 from pipelines.manifest.prompts import PromptRule, prompt_rule
 from pipelines.manifest.schema import row_id, safe_id
 from pipelines.storage import StoreError, open_store
@@ -146,28 +146,25 @@ def drawn_row(
 
 
 def _drawings(settings: MotionSettings) -> dict[str, Callable[[], Drawn]]:
+    """Readers of the paths that a source means, by the ids of their rows."""
     source = settings.source
-    if source.lower().endswith(".csv"):
-        folder, _, file = source.rpartition("/")
-        store = open_store(folder or ".")
-        if not store.exists(file):
-            raise InputError(f"source: there is no file {source}.")
-        text = store.read_bytes(file).decode("utf-8-sig", "replace")
-        return {safe_id(file[: -len(".csv")]): partial(_from_text, text, source, settings.frames)}
     names = path_names() if source == PACKAGED else [source]
-    texts = packaged_paths()
-    return {
-        name: partial(_from_text, texts[name], name, settings.frames)
-        if name in texts
-        else partial(_from_shape, name, settings.frames)
-        for name in names
-    }
+    return {safe_id(PurePosixPath(name).name.removesuffix(".csv")): partial(read_drawing, name, settings.frames)
+            for name in names}  # fmt: skip
 
 
-def _from_text(text: str, name: str, frames: int) -> Drawn:
-    places, heights = drawn_path(text, name, frames)
-    return torch.from_numpy(places), None if heights is None else torch.from_numpy(np.asarray(heights))
-
-
-def _from_shape(name: str, frames: int) -> Drawn:
-    return torch.from_numpy(named_path(name, frames)), None
+def read_drawing(path: str, frames: int) -> Drawn:
+    """A path by its name, or of a CSV file."""
+    if not path.lower().endswith(".csv"):
+        texts = packaged_paths()
+        if path not in texts:
+            return torch.from_numpy(named_path(path, frames)), None
+        text = texts[path]
+    else:
+        folder, _, file = path.rpartition("/")
+        store = open_store(folder or ("/" if path.startswith("/") else "."))
+        if not store.exists(file):
+            raise InputError(f"path: there is no file {path}.")
+        text = store.read_bytes(file).decode("utf-8-sig", "replace")
+    places, heights = drawn_path(text, path, frames)
+    return torch.from_numpy(places), None if heights is None else torch.from_numpy(heights)

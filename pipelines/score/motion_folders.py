@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from eval.embedding_sets import SetScore, diversity, r_precision, repeated, set_frechet, set_names
+from eval.embedding_sets import T2M, SetScore, diversity, r_precision, repeated, set_frechet, set_names
 from eval.metrics import MetricInfo, Scored, build_metric, metric_info
 from eval.motion_evaluators import MotionEvaluator
 from operators import InputError, build_operator, find_signal
 from operators.signals.motion import SHORTEST
 from operators.skeleton.clip_features import windows
 from pipelines.console.options import item_seed
-from pipelines.manifest.motion_clips import open_clips
-from pipelines.manifest.motion_settings import MOTION, MotionSettings
+from pipelines.manifest.clip_sources import open_clips
+from pipelines.manifest.motion_build_settings import MOTION, MotionSettings
 from pipelines.score.picture_scores import Row
 
 CLIP_METRICS = ("foot_skating", "foot_skating_paper")
@@ -105,8 +105,8 @@ def score_sets(
 ) -> SetScores:
     """Distance, retrieval and spread of embeddings; without an evaluator all three are named as missing."""
     if evaluator is None:
-        names = ", ".join(set_names("t2m").values())
-        return SetScores([], [], [f"{names}: they need the evaluator of Guo et al., which --evaluator names"])
+        missing = ", ".join(set_names(T2M).values())
+        return SetScores([], [], [f"{missing}: they need the evaluator of Guo et al., which --evaluator names"])
     names, result = set_names(type(evaluator).name), SetScores([], [], [])
     embedded = [evaluator.motions(list(folder.clips.values())) for folder in (real, generated)]
     sides = ((real, embedded[0], result.real), (generated, embedded[1], result.generated))

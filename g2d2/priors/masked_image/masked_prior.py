@@ -17,8 +17,8 @@ from g2d2.priors.steady_rows import CPU_ROWS, steady
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
 from g2d2.schedule import MASK_SCHEDULES, NOMINAL_STEPS
 
-CARRY_OVER = 0.998
-"""Probability with which a token that is not masked stays what it is; the network's own answer has the rest."""
+CARRY_OVER = 0.9
+"""Least probability with which a token that is not masked stays what it is."""
 
 _SCORE = 6
 """The aesthetic score that aMUSEd's pipeline asks for."""
@@ -159,11 +159,14 @@ class MaskedImagePrior(Discrete):
         return logits.flatten(2)
 
     def _carried_over(self, log_p: Tensor, z_t: Tensor) -> Tensor:
-        """Tokens that are not masked stay, but for the share that the network's own answer has. (B, K, D)"""
+        """Tokens that are not masked stay with p >= `carry_over`; what others lose, they lose evenly. (B, K, D)"""
         kept = (z_t != self.mask_id).unsqueeze(1)  # (B, 1, D)
         index = z_t.clamp(max=log_p.shape[1] - 1).unsqueeze(1)
-        stays = torch.full_like(log_p, -math.inf).scatter_(1, index, _log(self.carry_over))
-        return torch.where(kept, torch.logaddexp(stays, log_p + _log(1 - self.carry_over)), log_p)
+        own = log_p.gather(1, index)
+        stays = own.clamp(min=_log(self.carry_over))
+        # (1 - p_stays) / (1 - p_own) of the others' mass is left, which is 1 where the network knows by itself
+        left = torch.where(stays > own, _log(1 - self.carry_over) - torch.log1p(-own.exp()), 0.0)
+        return torch.where(kept, (log_p + left).scatter(1, index, stays), log_p)
 
     def decode(self, embeddings: Tensor, active: Tensor | None = None) -> Tensor:
         grid = embeddings.unflatten(2, self.token_grid).to(self._vq_dtype)  # (B, C, h, w)

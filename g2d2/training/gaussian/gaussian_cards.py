@@ -39,6 +39,8 @@ Over the first {compared} of them, beside denoisers without a network{note}:
 
 {comparison}
 
+{verdict}
+
 ## Limits
 
 It is a demonstration and test prior for CIFAR-10 at 32x32 and nothing beyond. What it knows is what the
@@ -106,7 +108,22 @@ def pixel_card(recipe: PixelRecipe, numbers: dict[str, Any], curve: History, pre
         compared=numbers["compared_images"],
         note=f" ({'; '.join(told)})" if told else "",
         comparison="\n".join([*head, *rows]),
+        verdict=where_behind(compared, [name for name in notes if name in present]),
     )
+
+
+def where_behind(compared: dict[str, dict[str, float]], others: list[str]) -> str:
+    """Where the prior is not above denoisers without a network, or that it is above them everywhere."""
+    if not others:
+        return "No other denoiser was installed when this was measured."
+    behind = []
+    for name in others:
+        gaps = {sigma: scores[name] - scores["prior"] for sigma, scores in compared.items()}
+        short = [f"{gap:.2f} dB at {sigma}" for sigma, gap in gaps.items() if gap >= 0]
+        behind += [f"{_COLUMNS[name]} by {', '.join(short)}"] if short else []
+    if not behind:
+        return "The prior is above each of them at every noise level."
+    return f"The prior is below {'; below '.join(behind)}."
 
 
 def latent_card(recipe: LatentRecipe, numbers: dict[str, Any], curve: History) -> str:

@@ -6,6 +6,7 @@ from diffusers import DDPMScheduler
 
 from g2d2.training.gaussian.classical import classical_denoisers
 from g2d2.training.gaussian.denoising import denoise_at, mean_decibels, noisy_at
+from g2d2.training.gaussian.gaussian_cards import where_behind
 from g2d2.training.gaussian.normal_model import NormalModel
 from g2d2.training.gaussian.unet_settings import UNetSettings
 from g2d2.training.gaussian.unet_stage import build_unet
@@ -93,3 +94,15 @@ def test_total_variation_removes_noise() -> None:
 def test_denoisers_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "bm3d", None)
     assert "bm3d" not in classical_denoisers()
+
+
+def test_a_card_says_where_the_prior_is_not_the_best() -> None:
+    level = {"noisy": 20.0, "prior": 27.0, "tv": 25.0, "bm3d": 26.0}
+    everywhere = {"0.1": level, "0.8": level}
+    assert where_behind(everywhere, ["tv", "bm3d"]) == "The prior is above each of them at every noise level."
+    once = everywhere | {"0.8": level | {"bm3d": 27.5}}
+    assert where_behind(once, ["tv", "bm3d"]) == "The prior is below BM3D by 0.50 dB at 0.8."
+    both = {"0.1": level | {"tv": 27.0}, "0.8": level | {"bm3d": 27.25}}
+    said = "The prior is below total variation by 0.00 dB at 0.1; below BM3D by 0.25 dB at 0.8."
+    assert where_behind(both, ["tv", "bm3d"]) == said
+    assert "No other denoiser was installed" in where_behind(everywhere, [])

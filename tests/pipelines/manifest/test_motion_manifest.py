@@ -197,7 +197,7 @@ def test_the_same_command_builds_the_same_manifest(tmp_path, capsys):
     ("source", "options", "sentence"),
     [
         ("nowhere", (), "source: nowhere is missing or without clips; it must be a HumanML3D folder"),
-        ("nothing.csv", (), "source: there is no file nothing.csv"),
+        ("nothing.csv", (), "path: there is no file nothing.csv"),
         ("circle", ("--task", "sr4-32"), "tasks: 'sr4-32' is unknown"),
         ("circle", ("--task", "path-3"), "did you mean"),
         ("circle", ("--operator", "identity"), "operator: identity measures the signal 'image' and these are motions"),

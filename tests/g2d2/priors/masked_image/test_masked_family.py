@@ -205,6 +205,6 @@ def test_commands_know_them(saved, capsys, monkeypatch):
     assert main(["prior", "info", str(saved)]) == 0
     assert "mask id 11 of 12" in capsys.readouterr().out
     assert main(["prior", "check", str(saved), "--run"]) == 0
-    assert "kept with p = 0.99" in capsys.readouterr().out
+    assert "kept with p = 0.900" in capsys.readouterr().out
     assert main(["prior", "fetch", "amused-256"]) == 2
     assert "offline mode is on" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from operators.skeleton.clip_features import clip_features
 from operators.skeleton.joint_names import FPS, JOINTS
 from operators.skeleton.resampling import at_20_fps
 from operators.validation import shorten
-from pipelines.manifest.motion_settings import MotionSettings
+from pipelines.manifest.motion_build_settings import MotionSettings
 from pipelines.manifest.parquet_source import open_parquet
 from pipelines.manifest.prompts import Fields
 from pipelines.manifest.schema import safe_id
@@ -66,22 +66,30 @@ def open_clips(settings: MotionSettings) -> Clips:
     return found
 
 
+def read_clip(path: str, fps: float | None = None) -> Tensor:
+    """Features of one .npy or .bvh file."""
+    folder, _, name = path.rpartition("/")
+    reader = _READERS.get(PurePosixPath(name).suffix.lower())
+    if reader is None:
+        raise InputError(f"clip {path}: a clip is a {' or '.join(_READERS)} file.")
+    return reader(open_store(folder or ("/" if path.startswith("/") else ".")), name, fps)
+
+
 def _folder(store: Store, settings: MotionSettings) -> Clips:
     names = [name for name in store.list() if not any(part.startswith((".", "_")) for part in name.split("/"))]
     if any(name.startswith(VECTORS) for name in names):
         return _humanml3d(store, set(names), settings.split)
     if settings.split is not None:
         raise InputError(f"split: {store.url()} is no HumanML3D folder, which would have {VECTORS}.")
-    kinds = {ending: [name for name in names if name.lower().endswith(ending)] for ending in (".bvh", ".npy")}
+    kinds = {ending: [name for name in names if name.lower().endswith(ending)] for ending in _READERS}
     tables = [name for name in names if name.lower().endswith(".parquet")]
     if sum(map(bool, (*kinds.values(), tables))) > 1:
         raise InputError(f"source: {store.url()} holds clips of several kinds; give the folder or file of one kind.")
     if tables:
         return _parquet(store, tables)
-    readers = {".bvh": _read_bvh, ".npy": _read_npy}
     ending = next((one for one, found in kinds.items() if found), ".bvh")
     clips = (
-        Clip(_clip_id(name), name, {"label": None}, partial(readers[ending], store, name, settings.fps))
+        Clip(_clip_id(name), name, {"label": None}, partial(_READERS[ending], store, name, settings.fps))
         for name in kinds[ending]
     )
     return Clips(len(kinds[ending]), (), clips)
@@ -142,6 +150,9 @@ def _read_bvh(store: Store, name: str, fps: float | None) -> Tensor:
     file = read_bvh(_content(store, name).decode("utf-8", "replace"), what).without_rest_pose()
     rate = fps or (None if file.frame_time is None else 1 / file.frame_time)
     return clip_features(at_20_fps(file.body(what), rate, what), what)
+
+
+_READERS: dict[str, Callable[[Store, str, float | None], Tensor]] = {".bvh": _read_bvh, ".npy": _read_npy}
 
 
 def _content(store: Store, name: str) -> bytes:

@@ -1,0 +1,88 @@
+"""What `g2d2 solve` writes of one result: a picture beside its measurement, or a motion as film strip and GIF."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eval.metrics import Scored, build_metric
+from g2d2.methods import Solution
+from operators import Operator, find_signal
+from operators.pictures import encode_png, panel, write_bytes, write_npy, write_png
+from operators.signals.motion import Motion, key_points
+from operators.skeleton.figures import overview
+from pipelines.solve.committing import trace_bytes
+
+MOTION_METRICS = ("path_error", "location_error_50cm", "foot_skating")
+_WIDTH, _FIGURES = 768, 12
+"""Of a motion's film strip."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One measurement to restore."""
+
+    stem: str
+    truth: Tensor | None
+    y: Tensor
+    operator: Operator
+    seed: int
+    key: str
+    """Digest of everything that decides the result."""
+
+
+def write_solved(item: Item, row: int, solution: Solution, sigma: float, out: Path) -> dict[str, Any]:
+    """The result and all that shows it, then the summary that marks it as done."""
+    signal = find_signal(item.operator.signal)
+    stored = signal.encode(solution.x[row, : item.operator.x_shape[0]] if signal.ragged else solution.x[row])
+    x = signal.decode(stored, item.stem)  # numbers are those of what is kept, as in a sweep
+    if isinstance(signal, Motion):
+        own = _write_motion(item, signal, x, out)
+    else:
+        own = _write_picture(item, stored, x, solution, row, out)
+    write_npy(item.y, out / f"{item.stem}-measurement.npy")
+    write_bytes(trace_bytes(solution.record(row)), out / f"{item.stem}-trace.npz")
+    norm = float(item.operator.norm(item.operator(x.unsqueeze(0)) - item.y)[0])
+    expected = sigma * item.operator.measurement_count**0.5
+    summary: dict[str, Any] = {
+        "image": item.stem,
+        "residual": norm / expected if expected else None,
+        "residual_norm": norm,
+        "seconds": solution.costs(row)["seconds"],
+        "key": item.key,
+        **own,
+    }
+    write_bytes(json.dumps(summary, indent=1).encode(), out / f"{item.stem}.json")
+    return summary
+
+
+def _write_picture(
+    item: Item, stored: bytes, x: Tensor, solution: Solution, row: int, out: Path
+) -> dict[str, str | float]:
+    write_bytes(stored, out / f"{item.stem}.png")
+    shown = ([] if item.truth is None else [item.truth]) + [item.y, x]
+    write_png(panel(shown), out / f"{item.stem}-panel.png")
+    snapshots = [batch[row] for _, batch in sorted(solution.snapshots.items(), reverse=True)]
+    if snapshots:
+        write_png(panel(snapshots), out / f"{item.stem}-snapshots.png")
+    facts: dict[str, str | float] = {"reconstruction": str(out / f"{item.stem}.png")}
+    if item.truth is not None:
+        error = (x - item.truth).square().mean() / 4  # both on [0, 1]
+        facts["psnr"] = float(-10 * torch.log10(error))
+    return facts
+
+
+def _write_motion(item: Item, signal: Motion, x: Tensor, out: Path) -> dict[str, str | float]:
+    """Features, film strip above the path with its key points, and an animation; of a known truth the film strip."""
+    keys = key_points(item.y)
+    write_npy(x, out / f"{item.stem}.npy")
+    for name, clip in ((item.stem, x), (f"{item.stem}-truth", item.truth)):
+        if clip is not None:
+            write_bytes(encode_png(overview(signal.joints(clip), keys, _WIDTH, _FIGURES)), out / f"{name}.png")
+    write_bytes(signal.animation(x, item.y), out / f"{item.stem}.gif")
+    scored = Scored(None, x.unsqueeze(0), operator=item.operator, y=item.y.unsqueeze(0), signal=signal.name)
+    numbers = {name: float(build_metric(name)(scored)[0]) for name in MOTION_METRICS}
+    return {"reconstruction": str(out / f"{item.stem}.png"), **numbers}

@@ -1,0 +1,120 @@
+"""Motions walk the whole road: manifests of clips and of drawn paths, sweep, scores, report and MLflow."""
+
+import mlflow
+import numpy as np
+import pyarrow.dataset as ds
+import pytest
+import yaml
+
+from operators import find_signal
+from operators.skeleton import features_from_joints
+from tests.motion_stand_in.test_solve_motion import PRIOR
+from tests.operators.skeleton.clips import walker
+from tests.pipelines.sweep_cases import run
+
+LENGTHS = (60, 44, 80)
+METRICS = ["path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "foot_skating_paper"]
+
+
+def specification(folder, name, **changes):
+    values = {
+        "name": name,
+        "manifest": str(folder / "manifest"),
+        "prior": PRIOR,
+        "output": str(folder / name),
+        "solver": {
+            "settings": {
+                "steps": 6, "iterations": 10, "guidance": 1, "learning_rate": 1.0, "optimizer": "adam",
+                "lambda_kl": 0, "eta_kl": 0.001, "final": "argmax",
+            }
+        },
+        "grid": {"cross": {"process": ["star", "markov"]}},
+        "metrics": METRICS,
+        "keep": {"traces": True, "snapshots_at": [3]},
+        "tracking": {"uri": f"sqlite:///{folder}/mlflow.db"},
+        "resources": {"devices": 1, "cpus_per_device": 1},
+    }  # fmt: skip
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(values | changes))
+    return folder / f"{name}.yaml"
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Clips of several lengths under two densities, and the same sweep with a prior that heeds no path."""
+    folder = tmp_path_factory.mktemp("motion")
+    (folder / "clips").mkdir()
+    for number, length in enumerate(LENGTHS):
+        joints = walker(length + 1, speed=0.04, turn=0.03 * (number - 1))
+        np.save(folder / "clips" / f"c{number}.npy", features_from_joints(joints[None])[0].numpy())
+    words = ("--signal", "motion", "--task", "path-2", "path-25pct", "--prompt", "a person walks")
+    assert run("manifest", "build", folder / "clips", folder / "manifest", *words) == 0
+    spec = specification(folder, "sweep")
+    assert run("plan", spec, "--no-calibration") == 0
+    assert run("sweep", spec) == 0
+    assert run("report", folder / "sweep") == 0
+    return folder
+
+
+def rows(folder, kind, name="sweep"):
+    return ds.dataset(folder / name / kind).to_table().to_pylist()
+
+
+def test_every_motion_is_solved_at_its_own_length(sweep):
+    solved, signal = rows(sweep, "solved"), find_signal("motion")
+    assert len(solved) == 2 * 2 * len(LENGTHS)
+    assert {row["error"] for row in solved} == {None}
+    for row in solved:
+        assert len(signal.decode(row["x"], "x")) == LENGTHS[int(row["measurement"][-1])]
+
+
+def test_paths_are_met_better_than_without_guidance(sweep):
+    """One step of a vanishing rate leaves a sample of the prior."""
+    values = yaml.safe_load((sweep / "sweep.yaml").read_text())
+    idle = {"settings": values["solver"]["settings"] | {"learning_rate": 1e-9, "iterations": 1}}
+    assert run("sweep", specification(sweep, "idle", solver=idle, tracking={"enabled": False})) == 0
+    guided, free = (np.mean([row["path_error"] for row in rows(sweep, "scores", name)]) for name in ("sweep", "idle"))
+    assert guided < 0.35
+    assert guided < 0.5 * free
+
+
+def test_scores_are_all_there(sweep):
+    for row in rows(sweep, "scores"):
+        assert row["error"] is None
+        assert all(np.isfinite(row[name]) for name in METRICS)
+        assert row["trajectory_error_50cm"] == float(row["location_error_50cm"] > 0)
+
+
+def test_a_row_does_not_depend_on_its_company(sweep):
+    spec = specification(sweep, "alone", resources={"devices": 1, "cpus_per_device": 1, "batch": 1},
+                         tracking={"enabled": False})  # fmt: skip
+    assert run("sweep", spec) == 0
+    together, alone = ({row["item"]: row["x"] for row in rows(sweep, "solved", name)} for name in ("sweep", "alone"))
+    assert together == alone
+
+
+def test_the_report_shows_motions(sweep):
+    page = (sweep / "sweep" / "report" / "index.html").read_text()
+    assert "path_error" in page
+    assert "data:image/" in page
+
+
+def test_mlflow_has_the_numbers(sweep):
+    mlflow.set_tracking_uri(f"sqlite:///{sweep}/mlflow.db")
+    runs = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    assert any("path_error" in " ".join(one.data.metrics) for one in runs)
+
+
+def test_drawn_paths_are_swept_without_truth(tmp_path):
+    (tmp_path / "prompts.txt").write_text("a person walks\nstand still\n")
+    words = ("--signal", "motion", "--prompts", tmp_path / "prompts.txt", "--frames", "60", "--set", "keyframes=10")
+    assert run("manifest", "build", "line", tmp_path / "manifest", *words) == 0
+    spec = specification(tmp_path, "drawn", tracking={"enabled": False}, grid={"cross": {"process": ["star"]}})
+    assert run("sweep", spec) == 0
+    scores = rows(tmp_path, "scores", "drawn")
+    assert len(scores) == 2
+    assert all(np.isfinite(row["path_error"]) for row in scores)
+
+
+def test_a_metric_of_pictures_is_refused(sweep, capsys):
+    assert run("plan", specification(sweep, "bad", metrics=["psnr"]), "--no-calibration") == 2
+    assert "psnr scores the signal image" in capsys.readouterr().err

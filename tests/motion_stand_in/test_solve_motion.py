@@ -1,0 +1,102 @@
+"""`g2d2 solve --signal motion`: a path by name, a drawn one, or a clip of which a few frames are seen."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from operators.skeleton import features_from_joints
+from tests.operators.skeleton.clips import walker
+from tests.pipelines.sweep_cases import run
+
+PRIOR = "tests.motion_stand_in.walking:Walking"
+QUICK = ("--set", "steps=8", "iterations=15", "learning_rate=1.0", "eta_kl=0.001", "guidance=1", "lambda_kl=0")
+QUICK = (*QUICK, "optimizer=adam", "final=argmax")
+
+
+def solve(out, *words, prior=PRIOR):
+    return run("solve", "--signal", "motion", "--prior", prior, "--out", out, *words)
+
+
+def test_a_named_path_is_followed(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert solve(out, "--prompt", "a person walks", "--path", "circle", "u-turn", "--json", *QUICK) == 0
+    rows = {row["image"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert set(rows) == {"circle", "u-turn"}
+    for name, row in rows.items():
+        assert row["path_error"] < 0.5, "a body that stands is more than a metre off"
+        assert np.load(out / f"{name}.npy").shape == (196, 263)
+        assert np.load(out / f"{name}-measurement.npy").shape == (20, 1, 2)
+        assert Image.open(out / f"{name}.gif").n_frames > 20
+        assert Image.open(out / f"{name}.png").width == 768
+        assert row["reconstruction"] == str(out / f"{name}.png")
+    assert np.load(out / "circle-trace.npz")["likelihood"].shape == (8 * 15,)
+
+
+def test_it_tells_the_numbers_and_solves_nothing_twice(tmp_path, capsys):
+    words = (tmp_path / "out", "--path", "line", "--frames", "40", "--prompt", "walk", *QUICK)
+    assert solve(*words) == 0
+    out = capsys.readouterr().out
+    assert "line.png  path error 0." in out
+    assert "foot skating" in out
+    assert solve(*words) == 0
+    assert "1 of 1 are there already" in capsys.readouterr().out
+    assert solve(*words, "keyframes=3") == 0
+    assert np.load(tmp_path / "out" / "line-measurement.npy").shape == (3, 1, 2)
+
+
+def test_a_csv_and_a_task(tmp_path, capsys):
+    (tmp_path / "mine.csv").write_text("x,z\n0,0\n0,2\n1,3\n")
+    assert solve(tmp_path / "out", "--path", tmp_path / "mine.csv", "--task", "path-2", "--json", *QUICK) == 0
+    assert json.loads(capsys.readouterr().out)["path_error"] < 0.3
+    assert np.load(tmp_path / "out" / "mine-measurement.npy").shape == (2, 1, 2)
+
+
+def test_a_clip_is_measured_at_its_key_frames(tmp_path, capsys):
+    np.save(tmp_path / "walk.npy", features_from_joints(walker(61, turn=0.02)[None])[0].numpy())
+    assert solve(tmp_path / "out", tmp_path / "walk.npy", "--json", *QUICK, "joints=[pelvis]") == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["path_error"] < 0.3
+    assert np.load(tmp_path / "out" / "walk-measurement.npy").shape == (5, 1, 3)
+    assert np.load(tmp_path / "out" / "walk.npy").shape == (60, 263)
+    assert (tmp_path / "out" / "walk-truth.png").exists()
+
+
+def test_what_was_solved_can_be_compared(tmp_path, capsys):
+    np.save(tmp_path / "walk.npy", features_from_joints(walker(61, turn=0.02)[None])[0].numpy())
+    (tmp_path / "real").mkdir()
+    (tmp_path / "walk.npy").rename(tmp_path / "real" / "walk.npy")
+    assert solve(tmp_path / "made", tmp_path / "real" / "walk.npy", *QUICK) == 0
+    (tmp_path / "made" / "walk-measurement.npy").unlink()
+    assert run("eval", "--signal", "motion", tmp_path / "real", tmp_path / "made") == 0
+    assert "1 pairs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "give at least one picture; of motions, a clip or --path"),
+        (("--path", "cirle"), "path: 'cirle' is unknown (did you mean 'circle'?)"),
+        (("--path", "circle", "--task", "sr4-32"), "task: 'sr4-32' is none of motions"),
+        (("--path", "circle", "--measured"), "measured: a stored measurement of a motion"),
+        (("--path", "circle", "--frames", "300"), "frames: 300 must be from 20 to 196"),
+        (("--path", "circle", "--operator", "identity"), "operator: identity measures the signal 'image'"),
+        (("nothing.npy",), "clip nothing.npy"),
+        (("clip.txt",), "a clip is a .bvh or .npy file"),
+    ],
+)
+def test_what_cannot_be_solved_is_one_sentence(words, sentence, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("G2D2_MODULES", str(tmp_path))
+    assert solve(tmp_path / "out", *words, *QUICK) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_prior_of_pictures_is_refused(tmp_path, capsys):
+    assert solve(tmp_path / "out", "--path", "circle", prior="cifar10") == 2
+    assert "motion" in capsys.readouterr().err
+
+
+def test_pictures_still_need_an_operator(tmp_path, capsys):
+    assert run("solve", tmp_path / "a.png", "--out", tmp_path / "o", "--prior", "cifar10") == 2
+    assert "--operator and --task is required" in capsys.readouterr().err
