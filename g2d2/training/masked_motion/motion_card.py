@@ -53,6 +53,7 @@ Nats per masked token. Without context, the training frequencies of the codes pa
 
 It is a demonstration and test prior. It knows the actions that the database has much of (walking above all) and little
 of others; labels are terse, so prompts beyond "a person walks", "a person runs" or "a person jumps" mean little to it.
+Where the table has no fewer nats with the prompt than without, the labels of held-out subjects did not help it.
 """
 
 
