@@ -86,10 +86,10 @@ def _tokeniser(
 def export_motion(
     folder: Path, vqvae: MotionVQVAE, prior: MotionTokenPrior, normalisation: MotionNormalisation
 ) -> None:
-    """Write every component under its own subfolder, tokeniser and transformer in float16."""
+    """Write every component under its own subfolder, weights in float16; a prior makes float32 of them again."""
     with replacing(folder) as fresh:
         halved(vqvae).save_pretrained(fresh / "vqvae")
         halved(prior.transformer).save_pretrained(fresh / "transformer")
-        prior.text_encoder.save_pretrained(fresh / "text_encoder")
+        halved(prior.text_encoder).save_pretrained(fresh / "text_encoder")
         save_tokenizer(prior.tokenizer, prior.words, fresh / "tokenizer")
         save_normalisation(fresh, normalisation)
