@@ -1,13 +1,22 @@
-"""Motions walk the whole road: manifests of clips and of drawn paths, sweep, scores, report and MLflow."""
+"""Motions walk the whole road: manifests of clips and of drawn paths, sweep, scores; with Ray report and MLflow too."""
 
 import mlflow
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 import yaml
 
-from operators import find_signal
+from operators import find_signal, validate
 from operators.skeleton import features_from_joints
+from pipelines.manifest import read_row
+from pipelines.plan.planning import make_plan
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.scoring import ShardScorer
+from pipelines.score.scorings import Scoring
+from pipelines.solve.attaching import Attach
+from pipelines.solve.solving import ShardSolver, SolverConfig
+from pipelines.storage.sweep_folder import SweepFolder
 from tests.motion_stand_in.test_solve_motion import PRIOR
 from tests.operators.skeleton.clips import walker
 from tests.pipelines.sweep_cases import run
@@ -38,9 +47,23 @@ def specification(folder, name, **changes):
     return folder / f"{name}.yaml"
 
 
+def swept(path):
+    """What a sweep does to every shard, without Ray."""
+    spec = validate(SweepSpec, yaml.safe_load(path.read_text()), where="specification")
+    plan = make_plan(spec, SweepFolder(spec.output))
+    solver = ShardSolver(SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, threads=None))
+    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(spec.metrics))
+    for shard in plan.shards:
+        refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
+        (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
+        items = pa.ipc.open_stream(stream.as_buffer()).read_all()
+        solver(shard.name, [read_row(items, row) for row in range(len(items))])
+        scorer(shard.name)
+
+
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """Clips of several lengths under two densities, and the same sweep with a prior that heeds no path."""
+    """Clips of several lengths under two densities, solved and scored."""
     folder = tmp_path_factory.mktemp("motion")
     (folder / "clips").mkdir()
     for number, length in enumerate(LENGTHS):
@@ -48,10 +71,7 @@ def sweep(tmp_path_factory):
         np.save(folder / "clips" / f"c{number}.npy", features_from_joints(joints[None])[0].numpy())
     words = ("--signal", "motion", "--task", "path-2", "path-25pct", "--prompt", "a person walks")
     assert run("manifest", "build", folder / "clips", folder / "manifest", *words) == 0
-    spec = specification(folder, "sweep")
-    assert run("plan", spec, "--no-calibration") == 0
-    assert run("sweep", spec) == 0
-    assert run("report", folder / "sweep") == 0
+    swept(specification(folder, "sweep"))
     return folder
 
 
@@ -71,7 +91,7 @@ def test_paths_are_met_better_than_without_guidance(sweep):
     """One step of a vanishing rate leaves a sample of the prior."""
     values = yaml.safe_load((sweep / "sweep.yaml").read_text())
     idle = {"settings": values["solver"]["settings"] | {"learning_rate": 1e-9, "iterations": 1}}
-    assert run("sweep", specification(sweep, "idle", solver=idle, tracking={"enabled": False})) == 0
+    swept(specification(sweep, "idle", solver=idle))
     guided, free = (np.mean([row["path_error"] for row in rows(sweep, "scores", name)]) for name in ("sweep", "idle"))
     assert guided < 0.35
     assert guided < 0.5 * free
@@ -85,20 +105,20 @@ def test_scores_are_all_there(sweep):
 
 
 def test_a_row_does_not_depend_on_its_company(sweep):
-    spec = specification(sweep, "alone", resources={"devices": 1, "cpus_per_device": 1, "batch": 1},
-                         tracking={"enabled": False})  # fmt: skip
-    assert run("sweep", spec) == 0
+    swept(specification(sweep, "alone", resources={"devices": 1, "cpus_per_device": 1, "batch": 1}))
     together, alone = ({row["item"]: row["x"] for row in rows(sweep, "solved", name)} for name in ("sweep", "alone"))
     assert together == alone
 
 
-def test_the_report_shows_motions(sweep):
-    page = (sweep / "sweep" / "report" / "index.html").read_text()
+@pytest.mark.slow
+def test_report_and_mlflow_of_a_sweep(sweep):
+    """With Ray, as people run it."""
+    spec = specification(sweep, "with-ray")
+    assert run("sweep", spec) == 0
+    assert run("report", sweep / "with-ray") == 0
+    page = (sweep / "with-ray" / "report" / "index.html").read_text()
     assert "path_error" in page
     assert "data:image/" in page
-
-
-def test_mlflow_has_the_numbers(sweep):
     mlflow.set_tracking_uri(f"sqlite:///{sweep}/mlflow.db")
     runs = mlflow.search_runs(search_all_experiments=True, output_format="list")
     assert any("path_error" in " ".join(one.data.metrics) for one in runs)
@@ -108,8 +128,7 @@ def test_drawn_paths_are_swept_without_truth(tmp_path):
     (tmp_path / "prompts.txt").write_text("a person walks\nstand still\n")
     words = ("--signal", "motion", "--prompts", tmp_path / "prompts.txt", "--frames", "60", "--set", "keyframes=10")
     assert run("manifest", "build", "line", tmp_path / "manifest", *words) == 0
-    spec = specification(tmp_path, "drawn", tracking={"enabled": False}, grid={"cross": {"process": ["star"]}})
-    assert run("sweep", spec) == 0
+    swept(specification(tmp_path, "drawn", grid={"cross": {"process": ["star"]}}))
     scores = rows(tmp_path, "scores", "drawn")
     assert len(scores) == 2
     assert all(np.isfinite(row["path_error"]) for row in scores)
