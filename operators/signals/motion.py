@@ -11,9 +11,9 @@ from torch import Tensor
 from operators.errors import InputError
 from operators.pictures import encode_png
 from operators.signals.base import Signal
-from operators.skeleton.figures import Points, animation, overview, top_view
 from operators.skeleton.joint_names import FEATURES, FPS, LONGEST
 from operators.skeleton.motion_features import joints_from_features
+from operators.skeleton.stick_figures import Points, animation, overview, top_view
 from operators.validation import shorten
 
 SHORTEST = 20

@@ -14,7 +14,7 @@ from g2d2.methods import Solution
 from operators import Operator, find_signal
 from operators.pictures import encode_png, panel, write_bytes, write_npy, write_png
 from operators.signals.motion import Motion, key_points
-from operators.skeleton.figures import overview
+from operators.skeleton.stick_figures import overview
 from pipelines.solve.committing import trace_bytes
 
 MOTION_METRICS = ("path_error", "location_error_50cm", "foot_skating")

@@ -10,7 +10,7 @@ from PIL import Image
 from operators import InputError, find_signal
 from operators.signals.motion import SHORTEST, key_points
 from operators.skeleton import LONGEST, features_from_joints
-from operators.skeleton.figures import top_view
+from operators.skeleton.stick_figures import top_view
 from tests.operators.skeleton.clips import published, walker
 
 MOTION = find_signal("motion")

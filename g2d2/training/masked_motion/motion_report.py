@@ -26,7 +26,7 @@ from g2d2.training.reporting import count_parameters, write_report
 from g2d2.training.run import read_curve, take_device
 from g2d2.training.token_statistics import SHARES, code_usage, count_codes, unigram_nats
 from operators.skeleton import LONGEST, joints_from_features
-from operators.skeleton.figures import overview
+from operators.skeleton.stick_figures import overview
 
 PROMPTS = (
     "a person walks",
