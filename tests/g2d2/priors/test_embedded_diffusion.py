@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from diffusers import DDPMPipeline, UNet2DModel, VQModel
 from PIL import Image
 from safetensors import safe_open
 
@@ -49,6 +48,8 @@ def test_it_is_small_and_says_what_it_is(folder):
 
 @pytest.mark.parametrize("folder", ["cifar10-pixel"], indirect=True)
 def test_the_stock_pipeline_generates_and_the_prior_denoises_as_its_card_says(folder):
+    from diffusers import DDPMPipeline  # after g2d2, whose import makes torchvision importable
+
     pipeline = DDPMPipeline.from_pretrained(folder)
     pipeline.set_progress_bar_config(disable=True)
     drawn = pipeline(2, generator=torch.Generator().manual_seed(0), num_inference_steps=10, output_type="np").images
@@ -65,6 +66,8 @@ def test_the_stock_pipeline_generates_and_the_prior_denoises_as_its_card_says(fo
 
 @pytest.mark.parametrize("folder", ["cifar10-latent"], indirect=True)
 def test_the_latent_prior_has_the_tokeniser_of_the_discrete_one(folder):
+    from diffusers import UNet2DModel, VQModel
+
     ours, theirs = (VQModel.from_pretrained(path, subfolder="vqvae") for path in (folder, CATALOG["cifar10"].folder))
     for (name, mine), other in zip(ours.state_dict().items(), theirs.state_dict().values(), strict=True):
         assert torch.equal(mine, other), name
