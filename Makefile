@@ -21,7 +21,7 @@ demo: $(READY) ## a real sweep on the embedded prior: two tasks, star and Markov
 	$(BIN)/g2d2 demo
 
 test: $(READY) ## run the tests, on two cores
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY) ## run the long tests too
 	$(BIN)/python -m pytest

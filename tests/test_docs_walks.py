@@ -144,6 +144,20 @@ WALKS = [
         after="test -s scores.parquet",
     ),
     Walk(
+        "docs/motion.md",
+        before="printf 'x,z\\n0,0\\n0,1\\n0,2\\n1,3\\n' > mine.csv; echo 'a person walks' > prompts.txt\n",
+        smaller={
+            "g2d2 eval --signal motion": "mkdir real generated; cp out/walk/circle.npy real; cp real/* generated; "
+            "g2d2 eval --signal motion"
+        },
+        left_out={
+            "g2d2 manifest build HumanML3D/": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
+            "g2d2 manifest build recordings/": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
+            "g2d2 manifest build joints.parquet": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
+        },
+        after="test -s out/walk/circle.gif; ls manifests/mine manifests/paths",
+    ),
+    Walk(
         "docs/nightly.md",
         smaller=BUCKET
         | {
@@ -174,6 +188,13 @@ WALKS = [
         "docs/statistics.md",
         before=RUN + "cp out/eta/results/*.parquet tonight.parquet; cp tonight.parquet accepted.parquet\n",
         after="test -s gate.xml",
+    ),
+    Walk(
+        "docs/sweeps.md",
+        before=SWEEP.replace("preset: tuned, ", "").replace("out/eta", "out/cifar10/tuning/pixel")
+        + "g2d2 sweep sweep.yaml; mkdir priors; cp -r $PRIORS/cifar10-vq priors/mine\n",
+        left_out={"g2d2 sweep examples/cifar10/tuning": "hours; tests/pipelines/test_tuning.py"},
+        after="test -s priors/mine/tuning.json",
     ),
     Walk(
         "docs/tracking.md",

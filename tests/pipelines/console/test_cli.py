@@ -76,7 +76,7 @@ def bash_script(tmp_path_factory):
     [
         (("solve", "x.png", "--task", "sr4-3"), {"sr4-32"}),
         (("solve", "x.png", "--operator", "gauss"), {"gaussian_blur"}),
-        (("solve", "x.png", "--prior", "ci"), {"cifar10"}),
+        (("solve", "x.png", "--prior", "cifar10-p"), {"cifar10-pixel"}),
         (("solve", "x.png", "--preset", "tu"), {"tuned"}),
         (("manifest", "build", "a", "b", "--task", "sr4-32", "gaussian-deblur-3"), {"gaussian-deblur-32"}),
         (("prior", "info", "it"), {"ithq"}),
