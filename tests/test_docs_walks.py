@@ -211,6 +211,7 @@ WALKS = [
             "python examples/paper/imagenet_csv.py": "ImageNet; tests/pipelines/paper/test_paper_examples.py",
             "g2d2 manifest build imagenet.csv": "ImageNet",
             "g2d2 manifest build ffhq256": "FFHQ",
+            "g2d2 prior convert": "a download; tests/g2d2/priors/pixel_diffusion",
         },
     ),
 ]
