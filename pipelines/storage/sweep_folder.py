@@ -94,7 +94,8 @@ class SweepFolder:
         return read_record(self.store, SUMMARY, _Summary).model_dump(exclude_unset=True)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        self.store.write_bytes(SUMMARY, json.dumps(summary, indent=1, sort_keys=True).encode())
+        """In the order of the specification: its arms are shown as they were written."""
+        self.store.write_bytes(SUMMARY, json.dumps(summary, indent=1).encode())
 
     def plan_name(self, plan: str) -> str:
         return f"plan/{plan}.parquet"
