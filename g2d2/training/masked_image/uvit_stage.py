@@ -11,7 +11,7 @@ from transformers import CLIPTextConfig, CLIPTextModelWithProjection
 
 from g2d2.priors.vq_diffusion.components import load_component
 from g2d2.training.attention import plain_attention
-from g2d2.training.average import averaged_copy, follow
+from g2d2.training.average import AveragedStage, averaged_copy, follow
 from g2d2.training.data import PROMPTS, SIDE
 from g2d2.training.descent import Descent
 from g2d2.training.loop import step_generator
@@ -101,7 +101,7 @@ def cosine_masks(shape: torch.Size, generator: torch.Generator) -> Tensor:
     return torch.rand(shape, generator=generator).argsort(1) < counts[:, None]
 
 
-class UViTStage:
+class UViTStage(AveragedStage[MaskedPrior]):
     """Cross entropy of masked tokens and, beside it, of those that are left, with averaged weights for export.
 
     aMUSEd trains on the masked alone; a solver asks the prior about every token.
@@ -147,14 +147,6 @@ class UViTStage:
         dropped = torch.zeros(len(tokens), dtype=torch.bool)
         masked, kept = self._nats(self.average, tokens, where, labels, dropped)
         return {"held_out_nats": masked.item(), "held_out_kept": kept.item()}
-
-    def state(self) -> dict[str, Any]:
-        return {"prior": self.prior.state_dict(), "average": self.average.state_dict(), "descent": self.descent.state()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.prior.load_state_dict(state["prior"])
-        self.average.load_state_dict(state["average"])
-        self.descent.load(state["descent"])
 
     def _nats(
         self, prior: MaskedPrior, tokens: Tensor, masked: Tensor, labels: Tensor, dropped: Tensor

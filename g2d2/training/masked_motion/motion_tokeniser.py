@@ -1,7 +1,5 @@
 """Stage one: the tokeniser of motion, trained by reconstruction of features, joints and the root's path."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -12,7 +10,7 @@ from g2d2.training.masked_motion.captured_clips import Clip
 from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionVQVAESettings
 from g2d2.training.token_statistics import code_usage
-from g2d2.training.vq_diffusion.codebook import MovingCodebook, kmeans, nearest
+from g2d2.training.vq_diffusion.codebook import MovingCodebook, QuantisedStage, kmeans, nearest
 from operators.errors import InputError
 from operators.skeleton import FEATURES, LONGEST, MotionNormalisation
 from operators.skeleton.joint_names import POSITIONS, ROOT_HEIGHT, ROTATIONS
@@ -52,7 +50,7 @@ class WindowDraw:
         return self.frames[starts[:, None] + torch.arange(self.window)].float()
 
 
-class MotionVQVAEStage:
+class MotionVQVAEStage(QuantisedStage[MotionVQVAE]):
     """Trains without quantisation first, then with a k-means codebook kept by moving averages."""
 
     name = "vqvae"
@@ -125,22 +123,6 @@ class MotionVQVAEStage:
             "codes_used": float(usage["used"]),
             "code_perplexity": usage["perplexity"],
         }
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "vqvae": self.vqvae.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "sums": self.codebook.sums,
-            "sizes": self.codebook.sizes,
-            "quantised": self.quantised,
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.vqvae.load_state_dict(state["vqvae"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.codebook.sums.copy_(state["sums"])
-        self.codebook.sizes.copy_(state["sizes"])
-        self.quantised = state["quantised"]
 
     def _descend(self, loss: Tensor, fraction: float) -> None:
         self.optimizer.param_groups[0]["lr"] = self.settings.lr * cosine_lr(fraction)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from g2d2.priors.masked_motion.motion_transformer import MotionTransformer
-from g2d2.training.average import averaged_copy, follow
+from g2d2.training.average import AveragedStage, averaged_copy, follow
 from g2d2.training.descent import Descent
 from g2d2.training.loop import step_generator
 from g2d2.training.masked_motion.captured_clips import Clip
@@ -89,7 +89,7 @@ class PromptDraw:
         return self.ids[self.wordings[clips, choice].masked_fill(dropped, self.empty)]
 
 
-class MotionTransformerStage:
+class MotionTransformerStage(AveragedStage[MotionTokenPrior]):
     """Cross entropy of masked tokens and, beside it, of those that are left, with averaged weights for export."""
 
     name = "transformer"
@@ -136,14 +136,6 @@ class MotionTransformerStage:
         masked = ragged_masks(active, generator)
         nats, kept = self._nats(self.average, windows.tokens.long(), active, masked, ids)
         return {"held_out_nats": nats.item(), "held_out_kept": kept.item()}
-
-    def state(self) -> dict[str, Any]:
-        return {"prior": self.prior.state_dict(), "average": self.average.state_dict(), "descent": self.descent.state()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.prior.load_state_dict(state["prior"])
-        self.average.load_state_dict(state["average"])
-        self.descent.load(state["descent"])
 
     def _nats(
         self, prior: MotionTokenPrior, tokens: Tensor, active: Tensor, masked: Tensor, ids: Tensor

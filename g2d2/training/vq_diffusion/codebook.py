@@ -1,7 +1,11 @@
 """The codebook apart from gradients: k-means start, moving-average updates, re-seeding of dead codes."""
 
+from typing import Any, Generic, TypeVar
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+Tokeniser = TypeVar("Tokeniser", bound=nn.Module)
 
 
 def nearest(vectors: Tensor, codes: Tensor) -> Tensor:
@@ -64,3 +68,28 @@ def _cluster(vectors: Tensor, indices: Tensor, count: int) -> tuple[Tensor, Tens
     sums = torch.zeros(count, vectors.shape[1], device=vectors.device).index_add_(0, indices, vectors)
     sizes = torch.bincount(indices, minlength=count).to(vectors.dtype)
     return sums, sizes
+
+
+class QuantisedStage(Generic[Tokeniser]):
+    """What a stage that trains a tokeniser keeps in its checkpoints."""
+
+    vqvae: Tokeniser
+    optimizer: torch.optim.Optimizer
+    codebook: MovingCodebook
+    quantised: bool
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "vqvae": self.vqvae.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "sums": self.codebook.sums,
+            "sizes": self.codebook.sizes,
+            "quantised": self.quantised,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.vqvae.load_state_dict(state["vqvae"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.codebook.sums.copy_(state["sums"])
+        self.codebook.sizes.copy_(state["sizes"])
+        self.quantised = state["quantised"]

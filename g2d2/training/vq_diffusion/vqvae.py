@@ -1,7 +1,5 @@
 """Stage one: the image tokeniser, a diffusers `VQModel` trained by reconstruction."""
 
-from typing import Any
-
 import torch
 from diffusers import VQModel
 from torch import Tensor
@@ -12,7 +10,7 @@ from g2d2.training.image_scores import psnr
 from g2d2.training.loop import cosine_lr, step_generator
 from g2d2.training.run import drawing
 from g2d2.training.token_statistics import code_usage
-from g2d2.training.vq_diffusion.codebook import MovingCodebook, kmeans, nearest
+from g2d2.training.vq_diffusion.codebook import MovingCodebook, QuantisedStage, kmeans, nearest
 from g2d2.training.vq_diffusion.vq_recipe import VQDiffusionRecipe, VQVAESettings
 
 _KMEANS_IMAGES = 512
@@ -66,7 +64,7 @@ def decode_tokens(vqvae: VQModel, tokens: Tensor) -> Tensor:
     return images.clamp(-1, 1)
 
 
-class VQVAEStage:
+class VQVAEStage(QuantisedStage[VQModel]):
     """Trains without quantisation first, then with a k-means codebook kept by moving averages."""
 
     name = "vqvae"
@@ -129,22 +127,6 @@ class VQVAEStage:
             "codes_used": float(usage["used"]),
             "code_perplexity": usage["perplexity"],
         }
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "vqvae": self.vqvae.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "sums": self.codebook.sums,
-            "sizes": self.codebook.sizes,
-            "quantised": self.quantised,
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.vqvae.load_state_dict(state["vqvae"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.codebook.sums.copy_(state["sums"])
-        self.codebook.sizes.copy_(state["sizes"])
-        self.quantised = state["quantised"]
 
     @torch.no_grad()
     def _start_codebook(self, generator: torch.Generator) -> None:
