@@ -70,8 +70,6 @@ def test_star_and_markov_had_the_same_settings_as_aps():
 @pytest.mark.parametrize("name", SEARCHES)
 def test_what_was_found_ships_with_the_prior(name):
     arm = TABLE.all_arms()[name]
-    if CATALOG.get(arm.prior) is None or CATALOG[arm.prior].folder is None:
-        pytest.skip(f"{arm.prior} is not packaged")
     method = find_method(arm.method)
     tuned = tuned_settings(locate_prior(arm.prior).folder, method)
     if tuned is None:

@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors import safe_open
 
 from g2d2.priors import load_prior
-from g2d2.priors.catalog import CATALOG, EMBEDDED
+from g2d2.priors.catalog import CATALOG, EMBEDDED, packaged_folder
 from g2d2.priors.locating import locate_prior
 from g2d2.training.gaussian.denoising import denoise_at, mean_decibels, noisy_at
 
@@ -28,10 +28,7 @@ def held_out(count):
 
 @pytest.fixture
 def folder(request):
-    known = CATALOG[request.param]
-    if known.folder is None:
-        pytest.skip(f"{known.name} is not packaged")
-    return known.folder
+    return packaged_folder(CATALOG[request.param])
 
 
 @pytest.mark.parametrize("folder", ["cifar10-pixel", "cifar10-latent"], indirect=True)
