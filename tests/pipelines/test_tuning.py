@@ -75,7 +75,7 @@ def test_the_best_mean_is_chosen_and_every_trial_is_kept(swept, prior, capsys):
     assert all(tried[cell]["means"]["psnr"] == pytest.approx(mean, rel=1e-5) for cell, mean in means.items())
     assert {(trial["solved"], trial["failed"]) for trial in tried.values()} == {(3, 0)}
     assert record["best"] == {"learning_rate": rate, "gamma": gamma}
-    assert f"gamma {gamma:g}, learning_rate {rate:g}" in capsys.readouterr().out
+    assert f"learning_rate {rate:g}, gamma {gamma:g}" in capsys.readouterr().out
 
 
 def test_the_preset_tuned_then_plans_it(swept, prior, small_manifest, tmp_path):
