@@ -30,9 +30,9 @@ class LatentRecipe(Recipe):
 
     tokeniser: Path
     """Folder of a prior whose `vqvae` makes the latents; it is exported unchanged but for its scaling factor."""
-    unet: UNetSettings = UNetSettings(channels=(128, 128), attention_levels=2, timestep_skew=1.0, batch=64)
+    unet: UNetSettings = UNetSettings(channels=(120, 120), attention_levels=2, head_dim=40, timestep_skew=1.0, batch=64)
     """The network and how it learns."""
-    limits: StageLimits = StageLimits(minutes=40, report_every=250)
+    limits: StageLimits = StageLimits(minutes=60, report_every=250)
     """Budget of the training."""
 
 
