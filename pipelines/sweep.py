@@ -1,10 +1,10 @@
 """A sweep from specification to checked, scored results: plan, solve, score, count, track."""
 
 import time
-import uuid
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -12,24 +12,26 @@ import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
 from g2d2.version import __version__
-from operators.plurals import counted
 from pipelines.console.progress import progress
-from pipelines.plan.planning import Plan, make_plan, read_plan
-from pipelines.plan.readiness import check_scoring, check_work
+from pipelines.plan.planning import Plan, make_plan
+from pipelines.plan.race_record import raced_plan, read_plan
+from pipelines.plan.readiness import check_scoring
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.plan.work_items import Shard
+from pipelines.racing import RaceRun
 from pipelines.score.committed import collect_scores, failed_shards, unscored_notes
 from pipelines.score.features import cell_distances, distance_notes, distances_by_cell, without_features
 from pipelines.score.lost_rows import lost_rows
 from pipelines.score.measurement_scores import collected_references, score_measurements
+from pipelines.score.race_standings import Standings
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import Scoring, added_record, chosen_scorings, known_scorings
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.solve.attempts import forget
-from pipelines.solve.devices import connect, devices_now, place
-from pipelines.solve.patience import announce, patience
+from pipelines.solve.devices import connect
+from pipelines.solve.patience import announce
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track.environment import environment
+from pipelines.working import Work, count_rows
 
 
 @dataclass(frozen=True)
@@ -84,21 +86,22 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     folder = SweepFolder(spec.output).remembering()
     plan = make_plan(spec, folder, retry_failed)
     scoring = Scoring.of(spec.metrics, spec.distribution)
-    solved, scored = folder.solved_shards(), folder.scored_shards(scoring.id)
-    if retry_failed:
-        scored -= failed_shards(folder, plan, scoring.id)  # what failed in solving has left its shard for a new one
-    to_solve = [shard for shard in plan.shards if shard.name not in solved]
-    to_score = [shard for shard in plan.shards if shard.name in solved and shard.name not in scored]
-    for warning in check_work(spec, plan.cells, bool(to_solve), bool(to_score)):
-        announce(f"warning: {warning}")
-    _announce_kept(spec, folder, bool(solved))
+    # what failed in solving has left its shard for a new one
+    again = failed_shards(folder, plan, scoring.id) if retry_failed else set()
+    work = Work(spec, folder, plan, ShardScorer(spec.output, spec.manifest, scoring), again)
+    race = None if spec.race is None else RaceRun(work, Standings(spec, plan))
+    stages = iter([plan.shards]) if race is None else race.stages()
+    first = next(stages, [])
+    work.check(first)
     summary = _summary(spec, plan, scoring) | _added(folder, scoring)
     folder.write_summary(summary)
-    scorer = ShardScorer(spec.output, spec.manifest, scoring)
-    if to_solve or to_score:
+    if any(work.waiting(first)):
         _forget_collected(folder, plan, scoring)
-        _work(spec, folder, plan, scorer, to_solve, to_score, done=plan.items - _rows(to_solve) - _rows(to_score))
-    _complete_features(folder, plan, scorer)
+    for shards in chain([first], stages):
+        work.run(shards, race)
+    if race is not None:
+        plan = raced_plan(folder, plan, spec)
+    _complete_features(folder, plan, work.scorer)
     score_measurements(spec, folder, plan, scoring)
     return collect(folder, plan, summary)
 
@@ -181,64 +184,10 @@ def _score(folder: SweepFolder, scorer: ShardScorer, shards: list[Shard]) -> Non
     connect()
     from pipelines.solve.streaming import score_only
 
-    with progress(_rows(shards), "images") as bar, closing(score_only(shards, scorer)) as lines:
+    with progress(count_rows(shards), "images") as bar, closing(score_only(shards, scorer)) as lines:
         for line in lines:
             bar.update(line["rows"])
             folder.committed(scorer.written(line["shard"]))
-
-
-def _work(
-    spec: SweepSpec,
-    folder: SweepFolder,
-    plan: Plan,
-    scorer: ShardScorer,
-    to_solve: list[Shard],
-    to_score: list[Shard],
-    done: int,
-) -> None:
-    connect()
-    from pipelines.solve.solving import SolverConfig  # imports the model libraries
-    from pipelines.solve.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
-
-    run, stages = uuid.uuid4().hex, []
-    if to_solve:
-        placement = place(spec.resources, announce)
-        announce(f"solving {counted(_rows(to_solve), 'image')} on {placement}")
-        config = SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, placement.threads, run)
-        stages.append(solve_and_score(plan.id, to_solve, config, scorer, placement))
-    if to_score:
-        stages.append(score_only(to_score, scorer))
-    with (
-        progress(done + _rows(to_solve) + _rows(to_score), "images", done) as bar,
-        patience(folder, run, devices_now) as alive,
-    ):
-        for lines in stages:
-            with closing(lines):
-                for line in lines:
-                    alive()
-                    bar.update(line["rows"])
-                    folder.committed(folder.solved_name(line["shard"]))
-                    folder.committed(scorer.written(line["shard"]))
-                    for message in line.get("messages") or ():
-                        announce(message)
-    forget(folder)
-
-
-def _announce_kept(spec: SweepSpec, folder: SweepFolder, begun: bool) -> None:
-    """What is stored beside scores decides no id: results that are there stay as they are."""
-    if not begun or not folder.store.exists("sweep.json"):
-        return
-    before, now = folder.read_summary()["specification"].get("keep", {}), spec.keep.model_dump(mode="json")
-    added = [name for name, value in now.items() if value and value != before.get(name)]
-    if added:
-        announce(
-            f"keep.{', keep.'.join(added)}: results that are committed already were stored without it and stay so; "
-            "another output has it for all."
-        )
-
-
-def _rows(shards: list[Shard]) -> int:
-    return sum(shard.count for shard in shards)
 
 
 def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Counts:

@@ -10,8 +10,18 @@ from operators.plurals import counted
 def headline(record: SweepRecord) -> str:
     """`star beats markov in all of 4 comparisons`, and where that is worse than doing nothing."""
     amount = amount_words(record.contrasts, "comparison") if record.contrasts else "The best settings of every task"
+    parts = [*confirmed(record), *([] if confirmed(record) and not record.contrasts else [amount])]
     nothing = added_nothing(record)
-    return amount if nothing is None else f"{amount}. {nothing}"
+    return ". ".join([*parts, *([] if nothing is None else [nothing])])
+
+
+def confirmed(record: SweepRecord) -> list[str]:
+    """A sentence for each race that is over; its number is of measurements that did not choose the winner."""
+    race = record.race
+    if race is None:
+        return []
+    unit = record.scores.info(race.metric).unit
+    return [one.sentence(race.metric, unit) for one in race.confirmations]
 
 
 def amount_words(contrasts: Sequence[Contrast], noun: str) -> str:

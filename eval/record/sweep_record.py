@@ -17,6 +17,7 @@ from eval.metrics import MetricInfo
 from eval.record.cell_result import Best, CellResult, best_of, ties
 from eval.record.contrasts import Contrast, best_contrasts, point_contrasts
 from eval.record.measured import measured_means
+from eval.record.race_words import RaceWords
 from eval.record.ranking import ranking_means
 from eval.record.sides import Sides, arms_in_order, chosen_sides
 from eval.scores import CellValues, Parameter, ScoreTable
@@ -42,11 +43,13 @@ class SweepRecord:
         arms: Sequence[str] = (),
         measured: pa.Table | None = None,
         distances: Distances | None = None,
+        race: RaceWords | None = None,
     ) -> None:
         """`arms` is their order, where it is known; `measured` holds the scores of the measurements themselves."""
         self.scores = scores
         self.compare = compare
         self.distances = distances or {}
+        self.race = race
         self.metrics = [metric_facts(scores, name) for name in scores.metrics if name not in COSTS]
         parameters = {cell: scores.cell_parameters(cell) for cell in scores.cells()}
         self.shown = shown_settings(parameters)

@@ -36,7 +36,8 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
     names = list(dict.fromkeys(name for distances in record.distances.values() for name in distances))
     columns = _naming_columns(record)
     header = [*columns, *(metric.name + ARROWS[metric.direction] for metric in record.metrics), *names]
-    header += ["s/image", "n", "failed", *(["id"] if ids else [])]
+    marks = {} if record.race is None else record.race.marks
+    header += ["s/image", "n", "failed", *(["race"] if marks else []), *(["id"] if ids else [])]
     rows = []
     for cell in record.cells:
         distances = record.distances.get(cell.id, {})
@@ -48,12 +49,13 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
                 "-" if cell.seconds is None else shown(cell.seconds, 3),
                 str(cell.solved),
                 str(cell.failed),
+                *([marks.get(cell.id, "-")] if marks else []),
                 *([cell.id] if ids else []),
             ]
         )
     for task, means in record.measurements.items():
         count = max((mean.clusters for mean in means.values()), default=0)
-        rest = ["-"] * (len(columns) - 2), ["-"] * (len(names) + 1), [str(count), "-", *(["-"] if ids else [])]
+        rest = ["-"] * (len(columns) - 2), ["-"] * (len(names) + 1), [str(count), *["-"] * (1 + bool(marks) + ids)]
         rows.append([task, MEASURED, *rest[0], *_means(record, means), *rest[1], *rest[2]])
     return WordTable("cells", "Every cell: means with 95 % intervals.", header, rows)
 

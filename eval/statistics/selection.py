@@ -163,11 +163,11 @@ class _Arm:
         pieces = []
         for name, part in zip(names, parts, strict=True):
             cell = self.cells[name]
-            pieces.append(_taken(cell, [i for i, owner in enumerate(cell.measurements.tolist()) if owner in part]))
+            pieces.append(taken(cell, [i for i, owner in enumerate(cell.measurements.tolist()) if owner in part]))
         arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _ARRAYS}
         column = replace(pieces[0], label=self.label, **arrays)
         keys = _keys(column)
-        return _taken(column, sorted(range(len(keys)), key=keys.__getitem__))
+        return taken(column, sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def _inflation(a: _Arm, b: _Arm, first: frozenset[str], second: frozenset[str], *, seed: int) -> float:
@@ -197,10 +197,11 @@ def common_rows(a: CellValues, b: CellValues) -> tuple[CellValues, CellValues]:
     keys_a, keys_b = _keys(a), _keys(b)
     shared = set(keys_a) & set(keys_b)
     kept_a, kept_b = ([i for i, key in enumerate(keys) if key in shared] for keys in (keys_a, keys_b))
-    return _taken(a, kept_a), _taken(b, kept_b)
+    return taken(a, kept_a), taken(b, kept_b)
 
 
-def _taken(column: CellValues, rows: list[int]) -> CellValues:
+def taken(column: CellValues, rows: list[int]) -> CellValues:
+    """Some rows of a column."""
     index = np.array(rows, dtype=np.intp)
     return replace(column, **{name: getattr(column, name)[index] for name in _ARRAYS})
 

@@ -61,7 +61,7 @@ def read_scores(url: str) -> ScoreTable:
     folder = _sweep(url)
     if folder is None:
         return ScoreTable.read(url)
-    from pipelines.plan.planning import read_plan
+    from pipelines.plan.race_record import read_plan
     from pipelines.score.committed import current_scores  # with all that plans need, which a table does not
     from pipelines.score.scorings import known_scorings
 

@@ -3,13 +3,15 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from operators.plurals import counted
-from pipelines.plan.calibration import estimate
+from pipelines.plan.calibration import Estimate, estimate
 from pipelines.plan.cells import varied
 from pipelines.plan.planning import make_plan
+from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.storage.sweep_folder import SweepFolder
@@ -31,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     ready = check_solving(spec, plan.cells)
     left = plan.left(folder.solved_shards())
     cost = None if args.no_calibration else estimate(spec, plan, left, ready.solvable)
-    names = varied(plan.cells)
+    names, races = varied(plan.cells), plan.races(spec)
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
         "arms": list(dict.fromkeys(cell.arm for cell in plan.cells)),
@@ -49,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
             "seconds_per_item": cost.seconds_per_item, "device_hours_left": cost.device_seconds / 3600,
             "peak_bytes": cost.peak_bytes, "measured_on": cost.device, "measured_rows": cost.rows,
         }  # fmt: skip
+    if races:
+        facts["race"] = race_facts(races, len(spec.seeds))
     if args.json:
         print(json.dumps(facts))
         return 0
@@ -65,10 +69,41 @@ def run(args: argparse.Namespace) -> int:
             f"about {cost.seconds_per_item:.2g} s an item in batches of {cost.rows} on this {cost.device}: "
             f"{_duration(cost.device_seconds)} of device time left, {cost.peak_bytes / 2**30:.1f} GiB at the peak"
         )
+    if races:
+        _print_race(facts["race"], plan.items, cost)
     print(f"work items: {facts['plan']}")
     for warning in ready.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return 0
+
+
+def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
+    """Rounds of every race, and the fewest and most work items of all."""
+    costs = [heat.cost(seeds) for heat in races]
+    return {
+        "heats": [
+            {
+                "race": heat.name, "cells": len(heat.cells), "rounds": heat.rounds, "first_round": heat.rules.ends[0],
+                "measurements": heat.pool, "set_aside": len(heat.digests) - heat.pool, "safe": heat.rules.stay is None,
+            }
+            for heat in races
+        ],
+        "items": [sum(low for low, _ in costs), sum(high for _, high in costs)],
+    }  # fmt: skip
+
+
+def _print_race(facts: dict[str, Any], items: int, cost: Estimate | None) -> None:
+    for heat in facts["heats"]:
+        print(
+            f"race: {counted(heat['rounds'], 'round')} of {heat['first_round']} of "
+            f"{counted(heat['measurements'], 'measurement')}, {counted(heat['cells'], 'cell')} ({heat['race']}); "
+            f"{heat['set_aside']} are set aside for the winner"
+        )
+    low, high = facts["items"]
+    amount = str(low) if low == high else f"{low} to {high}"
+    hours = "" if cost is None else f", {_duration(low * cost.seconds_per_item)}"
+    hours += "" if cost is None or low == high else f" to {_duration(high * cost.seconds_per_item)} of device time"
+    print(f"race: it solves {amount} of {counted(items, 'work item')}{hours}")
 
 
 def _duration(seconds: float) -> str:

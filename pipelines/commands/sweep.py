@@ -69,6 +69,10 @@ def _print(result: SweepResult, sweep: StoredSweep) -> None:
     contrasts = contrast_lines(sweep.record)
     if contrasts:
         print(f"\n{contrasts}")
+    if sweep.race is not None:
+        print("\n" + "\n".join(f"race: {heat.sentence}" for heat in sweep.race.heats))
+        whole = counted(result.summary["items"], "work item")
+        print(f"race: {result.counts.expected} of the {whole} of the whole grid were asked for")
     counts = result.counts
     print(
         f"\n{counts.committed} of {counted(counts.expected, 'work item')} committed, {counts.duplicates} twice, "

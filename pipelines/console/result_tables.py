@@ -31,7 +31,8 @@ def contrast_lines(record: SweepRecord) -> str:
         if contrasts:
             made = table(contrasts)
             parts.append("\n".join([made.caption, _lines(made), *_doubt(contrasts)]))
-    return "\n\n".join([*parts, headline(record)]) if parts or added_nothing(record) else ""
+    told = parts or added_nothing(record) or record.race is not None
+    return "\n\n".join([*parts, headline(record)]) if told else ""
 
 
 def _lines(table: WordTable, always: int = 0) -> str:

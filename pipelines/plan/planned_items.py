@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipelines.plan.work_items import Shard
 from pipelines.schemas import ITEM_SCHEMA
@@ -37,6 +38,12 @@ class PlannedItems:
             if _has_nulls(file.metadata):
                 raise ValueError("some of its values are missing")
             return file.read(_COLUMNS).unify_dictionaries()
+
+    def only(self, wanted: NDArray[np.bool_]) -> "PlannedItems":
+        """Some of the rows, in the same order."""
+        some = PlannedItems(self.folder, self.plan)
+        some.__dict__["table"] = self.table.filter(pa.array(wanted))
+        return some
 
     def __len__(self) -> int:
         return len(self.table)

@@ -2,18 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from g2d2.priors.locating import locate_prior
 from operators import InputError
+from operators.validation import validate
 from pipelines.manifest import Manifest
 from pipelines.plan.cells import Cell, PlannedPrior, expand_cells, to_table
 from pipelines.plan.item_ids import fingerprint
 from pipelines.plan.planned_items import PlannedItems
+from pipelines.plan.race_course import Heat, heats, planned_heats
+from pipelines.plan.race_items import RaceItems
 from pipelines.plan.selected_rows import select_places
 from pipelines.plan.solved_items import finished, still_held
 from pipelines.plan.sweep_spec import SweepSpec
@@ -39,6 +45,15 @@ class Plan:
     rows: PlannedItems = field(compare=False)
     """The work items themselves, read when they are first asked for."""
 
+    def races(self, spec: SweepSpec) -> list[Heat]:
+        """The races of a specification that has some."""
+        return [] if spec.race is None else planned_heats(spec, self.cells, self.rows.table)
+
+    def only(self, wanted: NDArray[np.bool_]) -> "Plan":
+        """The same of some of its rows, for those who count and show; devices work by the plan as it is written."""
+        rows = self.rows.only(wanted)
+        return replace(self, items=len(rows), shards=rows.shards, rows=rows)
+
     def left(self, solved: Collection[str]) -> int:
         """Work items that are not solved, where these shards are."""
         return sum(shard.count for shard in self.shards if shard.name not in solved)
@@ -59,6 +74,13 @@ class Outline:
         measured = Counter(self.places["task"].to_pylist())
         return seeds * sum(measured[cell.task] for cell in self.cells)
 
+    def digests(self) -> dict[str, list[str]]:
+        """Of the measurements of each task."""
+        by_task: dict[str, list[str]] = {}
+        for task, digest in zip(*(self.places[name].to_pylist() for name in ("task", "digest")), strict=True):
+            by_task.setdefault(task, []).append(digest)
+        return by_task
+
 
 def outline(spec: SweepSpec, manifest: Manifest) -> Outline:
     """The cells and measurements of a specification, and the id that follows from them; nothing is written."""
@@ -66,8 +88,9 @@ def outline(spec: SweepSpec, manifest: Manifest) -> Outline:
     places = select_places(spec, manifest)
     tasks = pc.unique(places["task"]).to_pylist()
     cells = expand_cells(spec, tasks, priors)
+    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(spec.metrics)]
     plan = fingerprint(
-        "plan", manifest.digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds, spec.select.model_dump()
+        "plan", manifest.digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds, spec.select.model_dump(), *race
     )
     return Outline(plan, manifest.digest, {name: prior.digest for name, prior in priors.items()}, cells, places)
 
@@ -96,7 +119,7 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
         shards, held = rows.shards, still_held(folder, rows, solved, retry_failed)
     if held is not None:
         id = lines.id if id is None else _after(id)
-        items = WorkItems(lines.cells, lines.places, spec.seeds, held, spec.resources.shard)
+        items = _work_items(spec, lines, held)
         shards = folder.store.write_with(folder.plan_name(id), lambda file: items.write(file, solved))
         rows = PlannedItems(folder, id)
     assert id is not None
@@ -112,6 +135,14 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
         shards=shards,
         rows=rows,
     )
+
+
+def _work_items(spec: SweepSpec, lines: Outline, held: Held) -> WorkItems:
+    """In the order in which they are solved: a race goes round by round."""
+    if spec.race is None:
+        return WorkItems(lines.cells, lines.places, spec.seeds, held, spec.resources.shard)
+    races = heats(spec, lines.cells, lines.digests())
+    return RaceItems(lines.cells, lines.places, spec.seeds, held, spec.resources.shard, races)
 
 
 def _refuse_changed(folder: SweepFolder, name: str, rows: int, expected: int, what: str) -> None:
@@ -145,8 +176,15 @@ def _after(plan: str) -> str:
     return f"{plan.partition('.')[0]}.{_number(plan) + 1}"
 
 
-def read_plan(folder: SweepFolder) -> Plan:
-    """The plan that a sweep's folder is about."""
+def stored_spec(folder: SweepFolder, summary: Mapping[str, Any]) -> SweepSpec:
+    """The specification of the sweep in a folder."""
+    where = f"sweep {folder.store.url('sweep.json')}"
+    spec: SweepSpec = validate(SweepSpec, summary["specification"], where=where)
+    return spec
+
+
+def read_whole_plan(folder: SweepFolder) -> Plan:
+    """The plan that a sweep's folder is about, as it is written; `read_plan` knows what a race makes of it."""
     summary = folder.read_summary()
     rows, cells = PlannedItems(folder, summary["plan"]), folder.cells(summary["plan"])
     _refuse_changed(folder, folder.plan_name(summary["plan"]), len(rows), summary["items"], "work items")

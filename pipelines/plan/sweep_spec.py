@@ -15,6 +15,7 @@ from operators.plain_yaml import LARGEST_INTEGER, read_yaml
 from operators.validation import AtKeyError, did_you_mean
 from pipelines.plan.arms import Arm, Choice, arm_label
 from pipelines.plan.grid import Grid, require_axes
+from pipelines.plan.race_spec import SAFE, Race
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -144,6 +145,8 @@ class SweepSpec(_Model):
     """What varies where there are no `arms`."""
     compare: str | None = None
     """The arm that the others are held against, or a setting whose values are: `process` where a grid varies it."""
+    race: Race | None = None
+    """Stop cells that are beaten beyond doubt: `safe`, or settings of the race. Without it every cell sees all."""
     seeds: list[int] = [0]
     """One reconstruction per measurement, cell and seed."""
     metrics: list[str] = ["psnr", "ssim", "lpips_vgg", "residual"]
@@ -175,6 +178,15 @@ class SweepSpec(_Model):
             raise ValueError("it must name at least one seed, each once")
         if max(map(abs, value)) > LARGEST_INTEGER:
             raise ValueError(f"a seed must be a whole number from {-LARGEST_INTEGER} to {LARGEST_INTEGER}")
+        return value
+
+    @field_validator("race", mode="before")
+    @classmethod
+    def _safe(cls, value: object) -> object:
+        if isinstance(value, str):
+            if value != SAFE:
+                raise ValueError(f"{value!r} must be {SAFE} or settings such as {{budget: 0.1}}")
+            return {}
         return value
 
     @field_validator("manifest", "prior", "output")
@@ -210,6 +222,8 @@ class SweepSpec(_Model):
             if arm.prior is None and arm.load_method().prior is not None:
                 at = ("arms", name, "prior") if self.arms else ("prior",)
                 raise AtKeyError(f"prior is missing: method {arm.method!r} needs one", *at)
+        if self.race is not None:
+            self.race.check(self.metrics, self.distribution)
         axes = dict.fromkeys(axis for arm in self.all_arms().values() for axis in arm.grid.names())
         known = [*self.arm_names(), *axes]
         if self.compare is not None and self.compare not in known:

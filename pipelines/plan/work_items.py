@@ -71,7 +71,7 @@ def raw_ids(column: pa.Array | pa.ChunkedArray) -> Ids:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """Columns that say all about some work items."""
 
     ids: Ids
@@ -92,7 +92,7 @@ class _Rows:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-class _Group:
+class Group:
     """Cells of one task that can share a batch, with all seeds: what every measurement of the task is solved with."""
 
     def __init__(self, cells: list[Cell], seeds: Sequence[int]):
@@ -129,15 +129,15 @@ class WorkItems:
                 writer.write_table(pa.concat_tables(pending))
         return shards
 
-    def _parts(self) -> Iterator[tuple[_Rows, list[int]]]:
+    def _parts(self) -> Iterator[tuple[Rows, list[int]]]:
         """Rows with the places where shards begin: new ones first, then what is held, shard by shard."""
-        aside: list[_Rows] = []
+        aside: list[Rows] = []
         for blocks in self._kinds():
-            rest: list[_Rows] = []
+            rest: list[Rows] = []
             for block in blocks:
                 fresh = block.held < 0
                 aside += [block.take(~fresh)] if not fresh.all() else []
-                rows = _Rows.joined([*rest, block.take(fresh)])
+                rows = Rows.joined([*rest, block.take(fresh)])
                 whole = len(rows) // self.shard * self.shard
                 if whole:
                     yield rows.take(slice(whole)), list(range(0, whole, self.shard))
@@ -145,9 +145,9 @@ class WorkItems:
             if rest and len(rest[0]):
                 yield rest[0], [0]
         if aside:
-            yield from _by_shard(_Rows.joined(aside))
+            yield from by_shard(Rows.joined(aside))
 
-    def _kinds(self) -> Iterator[Iterator[_Rows]]:
+    def _kinds(self) -> Iterator[Iterator[Rows]]:
         """Rows that can share a batch, in blocks, for each such kind; all cells of a measurement are neighbours."""
         groups: dict[tuple[Any, ...], dict[str, list[Cell]]] = {}
         for cell in self.cells:
@@ -155,12 +155,12 @@ class WorkItems:
         kinds, tasks = self.places["kind"].to_pylist(), self.places["task"].to_pylist()
         order = sorted(range(len(kinds)), key=kinds.__getitem__)
         for key in sorted(groups, key=repr):
-            of_task = {task: _Group(cells, self.seeds) for task, cells in groups[key].items()}
+            of_task = {task: Group(cells, self.seeds) for task, cells in groups[key].items()}
             for _, places in groupby(order, key=kinds.__getitem__):
                 yield self._blocks((place, of_task[tasks[place]]) for place in places if tasks[place] in of_task)
 
-    def _blocks(self, measured: Iterable[tuple[int, _Group]]) -> Iterator[_Rows]:
-        pending: list[tuple[int, _Group]] = []
+    def _blocks(self, measured: Iterable[tuple[int, Group]]) -> Iterator[Rows]:
+        pending: list[tuple[int, Group]] = []
         rows = 0
         for place, group in measured:
             pending.append((place, group))
@@ -171,11 +171,11 @@ class WorkItems:
         if pending:
             yield self._rows(pending)
 
-    def _rows(self, measured: list[tuple[int, _Group]]) -> _Rows:
+    def _rows(self, measured: list[tuple[int, Group]]) -> Rows:
         digests = ((self._digests[place], group.tails) for place, group in measured)
         raw = [blake2b(digest + tail, digest_size=ITEM_BYTES).digest() for digest, tails in digests for tail in tails]
         ids = np.frombuffer(b"".join(raw), _RAW)
-        return _Rows(
+        return Rows(
             ids,
             np.repeat([place for place, _ in measured], [len(group.tails) for _, group in measured]),
             np.concatenate([group.cells for _, group in measured]),
@@ -183,7 +183,7 @@ class WorkItems:
             self.held.find(ids),
         )
 
-    def _names(self, rows: _Rows, cuts: list[int], taken: set[str]) -> list[str]:
+    def _names(self, rows: Rows, cuts: list[int], taken: set[str]) -> list[str]:
         held = rows.held[cuts]
         if held[0] >= 0:
             return [self.held.names[shard] for shard in held.tolist()]
@@ -191,7 +191,7 @@ class WorkItems:
         ends = [*cuts[1:], len(rows)]
         return [_shard_name(items.slice(a, b - a).to_pylist(), taken) for a, b in zip(cuts, ends, strict=True)]
 
-    def _table(self, rows: _Rows, names: list[str], cuts: list[int]) -> pa.Table:
+    def _table(self, rows: Rows, names: list[str], cuts: list[int]) -> pa.Table:
         shards = np.repeat(np.arange(len(cuts)), np.diff(cuts, append=len(rows)))
         columns = {
             "item": _hex(rows.ids),
@@ -217,7 +217,7 @@ _REPEATED = [name for name in ITEM_SCHEMA.names if name != "item"]
 """Columns whose values repeat within a group."""
 
 
-def _by_shard(rows: _Rows) -> Iterator[tuple[_Rows, list[int]]]:
+def by_shard(rows: Rows) -> Iterator[tuple[Rows, list[int]]]:
     """Held rows in the order in which their shards came first."""
     _, first, shard = np.unique(rows.held, return_index=True, return_inverse=True)
     came = first[shard]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from eval.report import Section, render_page
+from pipelines.report.race_section import race_sections
 from pipelines.report.sweep_report import read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
@@ -31,4 +32,4 @@ def render_report(
 
 def render_sweep(sweep: StoredSweep, extra_sections: Sequence[Section] = (), cells: Sequence[str] = ()) -> bytes:
     """The page of a sweep that is read already."""
-    return render_page(read_report(sweep, cells), extra_sections)
+    return render_page(read_report(sweep, cells), [*race_sections(sweep), *extra_sections])

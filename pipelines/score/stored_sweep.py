@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from eval.record import SweepRecord
 from eval.record.sweep_record import Distances
 from eval.scores import ScoreTable
-from operators.validation import validate
-from pipelines.plan.planning import Plan, read_plan
+from pipelines.plan.planning import Plan, stored_spec
+from pipelines.plan.race_record import RaceRecord, read_plan, read_race
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.committed import current_scores, unscored_notes
 from pipelines.score.features import distance_notes, distances_by_cell, read_distances
 from pipelines.score.measurement_scores import read_collected
+from pipelines.score.race_results import race_words
 from pipelines.score.scorings import known_scorings
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -44,11 +45,10 @@ class StoredSweep:
     def read(cls, folder: SweepFolder) -> "StoredSweep":
         """The current plan and scores of the sweep in a folder, finished or not."""
         summary, plan = folder.read_summary(), read_plan(folder)
-        where = f"sweep {folder.store.url('sweep.json')}"
         scoring, url = summary["scoring"], folder.store.url(folder.table_name(plan.id, summary["scoring"]))
         return cls(
             folder=folder,
-            spec=validate(SweepSpec, summary["specification"], where=where),
+            spec=stored_spec(folder, summary),
             summary=summary,
             plan=plan,
             scores=ScoreTable(current_scores(folder, plan, known_scorings(folder, summary)), where=url),
@@ -76,7 +76,13 @@ class StoredSweep:
             arms=self.spec.arm_names(),
             measured=self.measured,
             distances=self.distances,
+            race=None if self.race is None else race_words(self.spec, self.race, self.scores),
         )
+
+    @cached_property
+    def race(self) -> RaceRecord | None:
+        """Who is in, who left when and why, where the specification has a race that has begun."""
+        return None if self.spec.race is None else read_race(self.folder, self.plan.id)
 
     @property
     def methods(self) -> str:

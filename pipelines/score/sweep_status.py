@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipelines.plan.planning import read_plan
+from pipelines.plan.race_record import read_plan, read_race
 from pipelines.score.committed import failures, score_tables, unscored_tables
 from pipelines.score.lost_rows import held_rows, lost_rows
 from pipelines.storage.sweep_folder import SweepFolder
@@ -22,6 +22,9 @@ class Status:
     errors: dict[str, int]
     """Sentences of failed rows, the most frequent first."""
 
+    race: list[str]
+    """A sentence for each race: how far it is, and how many cells are still in."""
+
     notes: list[str]
     """Which files lack rows, and what to do about it."""
 
@@ -34,6 +37,7 @@ def read_status(folder: SweepFolder) -> Status:
     """Reads the names of committed shards, and the items and errors in them."""
     summary = folder.read_summary()
     plan = read_plan(folder)
+    race = None if summary["specification"].get("race") is None else read_race(folder, plan.id)
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
     held: dict[str, int] = {}
@@ -49,5 +53,6 @@ def read_status(folder: SweepFolder) -> Status:
         scored=sum(rows for shard, rows in held.items() if shard in scored),
         failed=errors.total(),
         errors=dict(errors.most_common(10)),
+        race=[] if race is None else [heat.sentence for heat in race.heats],
         notes=[one.sentence for one in lost],
     )

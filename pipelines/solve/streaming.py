@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,11 @@ from ray.data.exceptions import SystemException
 
 from operators import InputError
 from pipelines.manifest import read_row
+from pipelines.plan.race_record import Lap
 from pipelines.plan.work_items import Shard
 from pipelines.score.measurement_scores import ReferenceScorer
 from pipelines.score.scoring import ShardScorer
-from pipelines.solve.attaching import Attach
+from pipelines.solve.attaching import Attach, still_wanted
 from pipelines.solve.attempts import DEATHS, Attempts, Worker
 from pipelines.solve.devices import Placement
 from pipelines.solve.solving import ShardSolver, SolverConfig
@@ -33,9 +34,12 @@ _LINE = pa.schema(
         ("device", pa.string()),
         ("seconds", pa.float64()),
         ("messages", pa.list_(pa.string())),
+        ("skipped", pa.bool_()),
     ]
 )
 """What a device says of a shard that it has committed."""
+_SKIPPED = {"rows": 0, "failed": 0, "device": "", "seconds": 0.0, "messages": [], "skipped": True}
+"""Of a shard that nobody wants any more."""
 _RETRIES = "\nFailed to "
 """How the lines begin that Ray Data adds to a worker's sentence, about settings of its own."""
 
@@ -45,6 +49,7 @@ class SolveStage:
 
     def __init__(self, config: SolverConfig):
         self.refused: Exception | None = None
+        self.config = config
         try:
             node = ray.get_runtime_context().get_node_id()
             self.solver = ShardSolver(config, node=node, living=_living_nodes, loading=_Loading(config))
@@ -54,10 +59,12 @@ class SolveStage:
     def __call__(self, shards: pa.Table) -> pa.Table:
         if self.refused is not None:
             raise self.refused
-        (shard,), (stream,) = shards["shard"].to_pylist(), shards["items"]
+        (ref,), (stream,) = shards.drop_columns(["items"]).to_pylist(), shards["items"]
+        if not still_wanted(self.config.output, ref):  # since it was read, its cell may have left a race
+            return pa.Table.from_pylist([_SKIPPED | {"shard": ref["shard"]}], schema=_LINE)
         items = pa.ipc.open_stream(stream.as_buffer()).read_all()
         rows = [read_row(items, row) for row in range(len(items))]
-        return pa.Table.from_pylist([self.solver(shard, rows)], schema=_LINE)
+        return pa.Table.from_pylist([self.solver(ref["shard"], rows) | {"skipped": False}], schema=_LINE)
 
 
 @dataclass(frozen=True)
@@ -94,15 +101,24 @@ class ScoreStage:
         self.scorer = scorer
 
     def __call__(self, lines: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist([line | self.scorer(line["shard"]) for line in lines.to_pylist()])
+        scored = [line if line.get("skipped") else line | self.scorer(line["shard"]) for line in lines.to_pylist()]
+        return pa.Table.from_pylist(scored, schema=_LINE if "skipped" in lines.column_names else None)
 
 
 def solve_and_score(
-    plan: str, shards: list[Shard], config: SolverConfig, scorer: ShardScorer, placement: Placement
+    plan: str,
+    shards: list[Shard],
+    config: SolverConfig,
+    scorer: ShardScorer,
+    placement: Placement,
+    laps: Mapping[str, Lap] | None = None,
 ) -> Generator[dict[str, Any], None, None]:
-    """Solve shards on all devices and score each as soon as it is committed; yields a line per scored shard."""
+    """Solve shards on all devices and score each as soon as it is committed; yields a line per scored shard.
+
+    With `laps`, those whose cells have left the race meanwhile are skipped, and their lines say so.
+    """
     attach = Attach(config.output, scorer.manifest_url, plan, config.run)
-    dataset = _shard_rows(shards).map_batches(
+    dataset = _shard_rows(shards, plan, laps).map_batches(
         attach,
         batch_size=1,
         batch_format="pyarrow",
@@ -154,15 +170,16 @@ def score_references(chunks: pa.Table, scorer: ReferenceScorer) -> Generator[dic
     yield from _run(dataset.map_batches(ReferenceStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
 
 
-def _shard_rows(shards: list[Shard]) -> Any:
-    table = pa.table(
-        {
-            "shard": [shard.name for shard in shards],
-            "first": pa.array([shard.first for shard in shards], pa.int64()),
-            "count": pa.array([shard.count for shard in shards], pa.int64()),
-        }
-    )
-    return one_row_blocks(table)
+def _shard_rows(shards: list[Shard], plan: str = "", laps: Mapping[str, Lap] | None = None) -> Any:
+    columns = {
+        "shard": [shard.name for shard in shards],
+        "first": pa.array([shard.first for shard in shards], pa.int64()),
+        "count": pa.array([shard.count for shard in shards], pa.int64()),
+    }
+    if laps is not None:
+        run = [laps[shard.name] for shard in shards]
+        columns |= {"race": [plan] * len(run), "cell": [cell for cell, _ in run], "round": [of for _, of in run]}
+    return one_row_blocks(pa.table(columns))
 
 
 def one_row_blocks(table: pa.Table) -> Any:

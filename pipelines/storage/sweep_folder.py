@@ -19,8 +19,8 @@ from pipelines.storage import Store, open_store, readable
 
 SUMMARY = "sweep.json"
 TOP = (
-    SUMMARY, "tracking.json", "plan/", "solved/", "scores/", "references/", "features/", "results/", "attempts/",
-    "report/", "mlflow.db", "mlartifacts/",
+    SUMMARY, "tracking.json", "plan/", "race/", "solved/", "scores/", "references/", "features/", "results/",
+    "attempts/", "report/", "mlflow.db", "mlartifacts/",
 )  # fmt: skip
 """All that commands write directly into an output; a database may have companions, as `mlflow.db-journal`."""
 _READ_AHEAD = 16
@@ -102,6 +102,9 @@ class SweepFolder:
 
     def cells_name(self, plan: str) -> str:
         return f"plan/{plan}-cells.parquet"
+
+    def race_name(self, plan: str) -> str:
+        return f"race/{plan}.json"
 
     def solved_name(self, shard: str) -> str:
         return f"solved/{shard}.parquet"

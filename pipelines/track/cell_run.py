@@ -1,9 +1,11 @@
 """The run of a grid cell: what it is, its means with their intervals, a look at its reconstructions."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from eval.cell_labels import IDENTITY
+from eval.distribution.results import CellDistance
 from eval.record import CellResult
 from eval.scores import ScoreTable
 from pipelines.plan.item_ids import fingerprint
@@ -25,11 +27,12 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Conten
     if shown:
         note += f"\n\npanel.png: truth, measurement, reconstruction of {', '.join(shown)}."
     identity = cell_identity(cell)
+    raced = {} if sweep.record.race is None else {"race": sweep.record.race.marks.get(cell.id, "")}
     return Content(
         key=f"{cell.id}-{sweep.scoring}",
         name=cell.title,
-        digest=cell_digest(sweep.scores, cell.id, [shown, [*map(repr, distances.values())]] if distances else shown),
-        tags=lambda: identity | {
+        digest=cell_digest(sweep.scores, cell.id, _beside(shown, distances.values(), raced)),
+        tags=lambda: identity | raced | {
             "sweep": spec.name, "manifest": spec.manifest, "results": sweep.scores_url, "cell": cell.id,
             "mlflow.note.content": note,
         },
@@ -39,6 +42,13 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Conten
         artifacts=partial(panels.draw, cell.id),
         failed=not cell.solved,
     )  # fmt: skip
+
+
+def _beside(shown: list[str], distances: Iterable[CellDistance], raced: dict[str, str]) -> Any:
+    """What of a cell is logged besides its scores; as few as there are, since it decides whether to log anew."""
+    facts = [*map(repr, distances)]
+    beside: Any = [shown, facts] if facts else shown
+    return [beside, raced] if raced else beside
 
 
 def cell_identity(cell: CellResult) -> dict[str, str]:

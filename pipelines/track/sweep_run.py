@@ -63,6 +63,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
     }
     facts = [specification(sweep), sweep.expected, sweep.summary["manifest_digest"], cell_digests, measured]
     facts += [sweep.notes] if sweep.notes else []
+    facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json")]
     return Content(
         key=KEY,
         name=sweep.spec.name,
@@ -72,6 +73,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
         metrics=lambda: {
             "items": float(sweep.expected), "cells": float(len(sweep.plan.cells)), "failed": float(sweep.failed),
             "missing": float(sweep.missing), **means, **measured,
+            **race_metrics(sweep),
         },
         artifacts=lambda: {
             "spec.yaml": specification(sweep).encode(), **contrast_files(sweep),
@@ -79,6 +81,17 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
         },
         failed=bool(sweep.failed or sweep.missing),
     )  # fmt: skip
+
+
+def race_metrics(sweep: StoredSweep) -> dict[str, float]:
+    """Of a race: its cost beside the whole grid's, who is still in, and winners on measurements that took no part."""
+    if sweep.race is None or sweep.record.race is None:
+        return {}
+    numbers = {"race_cost": sweep.expected / sweep.summary["items"]}
+    numbers |= {f"race_cells_in/{_plain(heat.name)}": float(len(heat.inside)) for heat in sweep.race.heats}
+    for one in sweep.record.race.confirmations:
+        numbers |= {f"confirmed_{name}/{_plain(one.race)}": mean.mean for name, mean in one.means.items()}
+    return numbers
 
 
 def report_page(sweep: StoredSweep) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ import yaml
 from PIL import Image
 
 from bench.stand_in import SECONDS
-from pipelines.plan.planning import read_plan
+from pipelines.plan.race_record import read_plan
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import run, specification, write_spec
 

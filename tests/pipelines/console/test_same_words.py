@@ -18,8 +18,8 @@ from pipelines.track.cell_run import cell_identity, cell_metrics
 from pipelines.track.sweep_run import contrast_files
 from tests.eval.record.score_cases import four_arms, score_table
 
-SPEC = SimpleNamespace(compare="markov", arm_names=lambda: ["star", "markov"])
-FOUR = SimpleNamespace(compare="markov", arm_names=lambda: ["star", "markov", "wiener", "bicubic"])
+SPEC = SimpleNamespace(compare="markov", race=None, arm_names=lambda: ["star", "markov"])
+FOUR = SimpleNamespace(compare="markov", race=None, arm_names=lambda: ["star", "markov", "wiener", "bicubic"])
 
 
 @pytest.fixture(scope="module", params=[four_arms, score_table])

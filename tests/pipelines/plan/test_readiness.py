@@ -225,7 +225,7 @@ def test_rows_that_will_fail_are_told_when_a_sweep_starts(changed, tiny_prior, t
     def begin(*_, **__):
         raise BegunError
 
-    monkeypatch.setattr("pipelines.sweep._work", begin)
+    monkeypatch.setattr("pipelines.working.Work._stages", begin)
     values = specification(changed([1], prompt=TOO_LONG), tiny_prior, tmp_path / "out")
     with pytest.raises(BegunError):
         run("sweep", write_spec(tmp_path / "s.yaml", values))

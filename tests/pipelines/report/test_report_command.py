@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.plan.planning import read_plan
+from pipelines.plan.race_record import read_plan
 from pipelines.report import PAGE, read_report, render_report
 from pipelines.report.picture_reader import PictureReader
 from pipelines.report.traces import load_trace, read_traces

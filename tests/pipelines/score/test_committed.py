@@ -21,7 +21,7 @@ class Interrupted:
         def cut_short(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("pipelines.sweep._work", cut_short)
+        monkeypatch.setattr("pipelines.working.Work._stages", cut_short)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def children(mlflow_server, tracked):
     return sorted(run.info.run_name for run in runs), points, panels
 
 
-NAMES = sorted(f"sr4-32 {process} eta_kl={eta}" for process in ("star", "markov") for eta in ("0.0003", "0.001"))
+NAMES = sorted(f"sr4-32, {process}, eta_kl={eta}" for process in ("star", "markov") for eta in ("0.0003", "0.001"))
 
 
 def test_a_server_that_stays_away_ends_the_logging_and_a_later_one_completes_it(sweep, mlflow_server, monkeypatch):

@@ -1,0 +1,170 @@
+"""Who is still in a race, who left when and why: a pure function of the scores that are there.
+
+`race: safe` promises that the best cell of a task is lost to one which is more than `delta` worse with probability at
+most `alpha`, whoever leads meanwhile and however often it is looked at. The promise is about means of differences
+clipped to `bound`, over measurements like these. With a list of how many stay after each round the best halves stay
+instead, and nothing is promised.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.racing.bets import Numbers, log_evidence
+from eval.racing.margins import Margin
+
+Reason = Literal["beaten", "not among the best", "nothing scored"]
+
+_ENOUGH = 0.9
+"""A cell can lead if it has at least this share of the finite values of the fullest one."""
+
+
+@dataclass(frozen=True)
+class RaceRules:
+    """How a race goes; metrics are named by their columns, the first one decides among those that are left."""
+
+    margins: Mapping[str, Margin]
+    ends: Sequence[int]
+    """Measurements seen after each round."""
+
+    alpha: float = 0.05
+    stay: Sequence[int] | None = None
+    """Cells that stay after each round, for a race of fixed cost; None: a cell leaves when it is beaten."""
+
+    @property
+    def deciding(self) -> str:
+        return next(iter(self.margins))
+
+
+@dataclass(frozen=True)
+class Beaten:
+    """By whom a cell was beaten in a metric."""
+
+    leader: str
+    difference: float
+    """Mean lead over it on the measurements that both have; larger is better."""
+
+    evidence: float
+    """E: bets on the lead have multiplied their stake by this."""
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A cell that left."""
+
+    cell: str
+    round: int
+    """From 1."""
+
+    seen: int
+    reason: Reason
+    beaten: Mapping[str, Beaten] = field(default_factory=dict)
+    """By metric."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A race as far as its scores decide it."""
+
+    rounds: int
+    """Rounds that are decided."""
+
+    inside: tuple[str, ...]
+    left: tuple[Departure, ...]
+    leader: str | None
+    """Best mean of the deciding metric among those inside; the winner where the race is over."""
+
+    over: bool
+
+    def seen(self, cell: str, ends: Sequence[int]) -> int:
+        """Measurements that the race asks of a cell: those of the rounds until it left, or of the present one too."""
+        for departure in self.left:
+            if departure.cell == cell:
+                return departure.seen
+        if self.over:
+            return ends[self.rounds - 1] if self.rounds else 0
+        return ends[self.rounds]
+
+
+def standing(
+    cells: Sequence[str], merits: Mapping[str, Numbers], known: NDArray[np.bool_], rules: RaceRules
+) -> Standing:
+    """Replay a race round by round, up to the first whose scores are not all there.
+
+    `merits` by metric and `known` are (cells, measurements), measurements in the order of the race; a merit is larger
+    where the cell is better, and NaN where it failed. `known` says which results are committed, failed ones included.
+    """
+    inside = list(range(len(cells)))
+    left: list[Departure] = []
+    leader, rounds = None, 0
+    while rounds < len(rules.ends) and (len(inside) > 1 or rounds == 0):
+        end = rules.ends[rounds]
+        if not known[inside, :end].all():
+            break
+        so_far = {name: merits[name][:, :end] for name in rules.margins}
+        gone = _leaving(cells, so_far, inside, rules, rounds)
+        left += gone
+        out = {one.cell for one in gone}
+        inside = [index for index in inside if cells[index] not in out]
+        leader = cells[_leader(so_far[rules.deciding], inside)]
+        rounds += 1
+    over = rounds == len(rules.ends) or (rounds > 0 and len(inside) == 1)
+    return Standing(rounds, tuple(cells[index] for index in inside), tuple(left), leader, over)
+
+
+def _leaving(
+    cells: Sequence[str], merits: Mapping[str, Numbers], inside: list[int], rules: RaceRules, number: int
+) -> list[Departure]:
+    """In the order of the cells; never all of them."""
+    end = rules.ends[number]
+    empty = [index for index in inside if not any(np.isfinite(merits[name][index]).any() for name in rules.margins)]
+    racing = [index for index in inside if index not in empty]
+    if not racing:
+        return []
+    gone = [Departure(cells[index], number + 1, end, "nothing scored") for index in empty]
+    if rules.stay is not None:
+        return gone + _halved(cells, merits[rules.deciding], racing, rules.stay[number], number + 1, end)
+    threshold = np.log(max(1, len(cells) - 1) / rules.alpha)
+    beaten = {name: _beaten(cells, merits[name], racing, margin) for name, margin in rules.margins.items()}
+    for index in racing:
+        by = {name: beaten[name][index] for name in beaten if index in beaten[name]}
+        if len(by) == len(beaten) and all(np.log(one.evidence) >= threshold for one in by.values()):
+            gone.append(Departure(cells[index], number + 1, end, "beaten", by))
+    return gone
+
+
+def _beaten(cells: Sequence[str], merits: Numbers, racing: list[int], margin: Margin) -> dict[int, Beaten]:
+    """How far every cell but the leader is behind it."""
+    leader = _leader(merits, racing)
+    lead = merits[leader] - merits[racing]  # (cells, measurements)
+    evidence = np.exp(np.minimum(log_evidence(lead + margin.delta, margin.bound), 700.0))
+    behind = {}
+    for index, row, worth in zip(racing, lead, evidence, strict=True):
+        both = row[np.isfinite(row)]
+        if index != leader and len(both):
+            behind[index] = Beaten(cells[leader], float(both.mean()), float(worth))
+    return behind
+
+
+def _leader(merits: Numbers, racing: list[int]) -> int:
+    """The best mean among cells that have most of their values; the first of those that are equal."""
+    finite = np.isfinite(merits[racing])
+    counts = finite.sum(1)
+    sums = np.where(finite, merits[racing], 0.0).sum(1)
+    full = (counts > 0) & (counts >= _ENOUGH * counts.max())
+    means = np.where(full, sums / np.maximum(counts, 1), -np.inf)
+    return racing[int(means.argmax())]
+
+
+def _halved(
+    cells: Sequence[str], merits: Numbers, racing: list[int], stay: int, number: int, end: int
+) -> list[Departure]:
+    """All but the best `stay` by their means."""
+    finite = np.isfinite(merits[racing])
+    means = np.where(finite, merits[racing], 0.0).sum(1) / np.maximum(finite.sum(1), 1)
+    means[~finite.any(1)] = -np.inf
+    order = np.argsort(-means, kind="stable")
+    return [Departure(cells[racing[place]], number, end, "not among the best") for place in sorted(order[stay:])]

@@ -1,0 +1,116 @@
+"""The key `race` of a specification: cells that are beaten beyond doubt leave before they have seen everything."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from eval.metrics import metric_info
+from eval.racing import Margin, default_margin
+from operators.plain_yaml import LARGEST_INTEGER
+from operators.validation import AtKeyError, did_you_mean
+
+SAFE = "safe"
+"""`race: safe` stands for all defaults."""
+_ALPHA = 0.05
+
+
+class Race(BaseModel):
+    """All cells see the same measurements in one random order; after each round those leave that are beaten."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    metrics: list[str] = []
+    """Of the sweep's row metrics, what is raced by; a cell leaves when it is beaten in all of them, and the first says
+    who wins. By default the first that has a better and a worse."""
+    delta: dict[str, float] = {}
+    """By metric, how much better than the winner a lost cell may have been. Defaults: psnr 0.05, ssim 0.002,
+    LPIPS 0.003, path_error 0.01."""
+    bound: dict[str, float] = {}
+    """By metric, the largest difference that counts; larger ones are clipped. Defaults: psnr 4, ssim 0.3, LPIPS 0.3,
+    path_error 2."""
+    alpha: float = Field(default=_ALPHA, gt=0, lt=1)
+    """Probability, at most, that the best cell is lost to one more than `delta` worse."""
+    budget: float | None = Field(default=None, gt=0, lt=1)
+    """Successive halving instead, at this share of the whole grid's cost: cheaper, and nothing is promised."""
+    round: int = Field(default=8, gt=0)
+    """Measurements between two decisions."""
+    confirm: int | Literal["rest"] | None = None
+    """Measurements of each task that take no part, on which the winner is solved when the race is over: so many, or
+    `rest` for all that it left over. By default a quarter of them, at most 128."""
+    among: Literal["task", "arm"] = "task"
+    """Who races against whom: all cells of a task, or those of each of its arms by themselves."""
+    seed: int = Field(default=0, ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)
+    """Decides the order of the measurements."""
+
+    @field_validator("confirm")
+    @classmethod
+    def _not_negative(cls, value: int | str | None) -> int | str | None:
+        if isinstance(value, int) and value < 0:
+            raise ValueError("it must be rest or a number from 0")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.budget is not None and (self.delta or self.bound or self.alpha != _ALPHA):
+            raise ValueError("alpha, delta and bound are of a safe race; budget is of one that promises nothing")
+        return self
+
+    def set_aside(self, measurements: int) -> int:
+        """How many of a task's measurements wait for the winner."""
+        if self.confirm == "rest":
+            return 0
+        return min(128, measurements // 4) if self.confirm is None else self.confirm
+
+    def raced(self, metrics: Iterable[str]) -> list[str]:
+        """What is raced by, as the specification names it; empty where none of the sweep's metrics can be."""
+        judged = [name for name in metrics if metric_info(name).direction != "none"]
+        return self.metrics or judged[:1]
+
+    def margins(self, metrics: Iterable[str]) -> dict[str, Margin]:
+        """Of what is raced by, under the columns of the metrics."""
+        return {metric_info(name).name: self._margin(name) for name in self.raced(metrics)}
+
+    def _margin(self, name: str) -> Margin:
+        if self.budget is not None:
+            return Margin(0.0, 1.0)  # nothing is bet
+        usual = default_margin(metric_info(name).name)
+        delta = self.delta.get(name, None if usual is None else usual.delta)
+        bound = self.bound.get(name, None if usual is None else usual.bound)
+        if delta is None or bound is None:
+            key = "delta" if delta is None else "bound"
+            raise AtKeyError(
+                f"{key} of {name} is missing: only psnr, ssim, LPIPS and path_error have a usual one", "race", key
+            )
+        return Margin(delta, bound)
+
+    def check(self, metrics: list[str], distribution: list[str]) -> None:
+        """Refuse what cannot be raced by."""
+        for index, name in enumerate(self.metrics):
+            if name in distribution:
+                raise AtKeyError(
+                    f"{name} is of all images of a cell at once and cannot be raced by; a metric of each image can",
+                    "race", "metrics", index,
+                )  # fmt: skip
+            if name not in metrics or name in self.metrics[:index]:
+                near = did_you_mean(name, metrics)
+                raise AtKeyError(
+                    f"{name!r}{near}: each must be one of the sweep's metrics, named once: {', '.join(metrics)}",
+                    "race", "metrics", index,
+                )  # fmt: skip
+            if metric_info(name).direction == "none":
+                raise AtKeyError(f"{name} has no better and worse to race by", "race", "metrics", index)
+        if not self.raced(metrics):
+            raise AtKeyError("none of the sweep's metrics has a better and a worse to race by", "race")
+        for key, given in {"delta": self.delta, "bound": self.bound}.items():
+            _refuse_values(key, given, self.raced(metrics))
+        self.margins(metrics)
+
+
+def _refuse_values(key: str, given: Mapping[str, float], raced: list[str]) -> None:
+    for name, value in given.items():
+        if name not in raced:
+            near = did_you_mean(name, raced)
+            raise AtKeyError(f"{name!r}{near} is not raced by; that are {', '.join(raced)}", "race", key, name)
+        if value < 0 or (key == "bound" and value == 0):
+            raise AtKeyError(f"{value:g} must be {'above' if key == 'bound' else 'at least'} 0", "race", key, name)

@@ -1,0 +1,76 @@
+"""A race as it runs: which shards are wanted next, and what their scores decide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.plan.planning import Plan
+from pipelines.plan.race_course import Heat
+from pipelines.plan.race_record import Lap, read_race, write_race
+from pipelines.plan.work_items import Shard
+from pipelines.score.race_standings import Standings, news
+from pipelines.solve.patience import announce
+from pipelines.working import Work
+
+
+class RaceRun:
+    """Stages of a race, each of several rounds: devices go on with the next while the last shards of one are scored.
+
+    A stage reaches further ahead than the one before, so that there are few; a shard whose cell left meanwhile is
+    not solved any more, and whatever was solved too early decides nothing.
+    """
+
+    def __init__(self, work: Work, standings: Standings):
+        self.work, self.standings = work, standings
+        self.folder, self.plan, self.scoring = work.folder, work.plan, work.scorer.scoring.id
+        standings.load(self.folder, self.plan, self.scoring)
+        self.record = standings.record()
+        if read_race(self.folder, self.plan.id) != self.record:
+            write_race(self.folder, self.plan.id, self.record)
+        self.laps: Mapping[str, Lap] = dict(_laps(self.plan, standings.races))
+
+    def stages(self) -> Iterator[list[Shard]]:
+        """Shards to solve or score, stage by stage; ask for the next when those of one are committed, or no longer
+        wanted."""
+        reach = 2
+        while True:
+            scored, solved = self.work.scored(), self.folder.solved_shards()
+            waiting = (shard for shard in self.plan.shards if shard.name not in scored)
+            due = [shard for shard in waiting if self._due(shard, reach, solved)]
+            if not due:
+                return
+            yield due
+            reach *= 2
+
+    def scored(self, shard: str) -> None:
+        """Take in a shard that is committed, and decide what can be."""
+        name = self.folder.scores_name(self.scoring, shard)
+        self.standings.take(self.folder.store.read_table(name, self.standings.columns))
+        now = self.standings.record()
+        if now == self.record:
+            return
+        write_race(self.folder, self.plan.id, now)
+        for sentence in news(self.record, now):
+            announce(sentence)
+        self.record = now
+
+    def over(self, shards: Sequence[Shard]) -> bool:
+        """Whether none of these is wanted any more."""
+        return not any(self.record.wants(*self.laps[shard.name]) for shard in shards)
+
+    def _due(self, shard: Shard, reach: int, solved: set[str]) -> bool:
+        if shard.name in solved:  # whoever solved it, its scores may be what a round waits for
+            return True
+        cell, number = self.laps[shard.name]
+        heat, _ = self.record.of_cell[cell]
+        return self.record.wants(cell, number) and (heat.over or number < heat.rounds + reach)
+
+
+def _laps(plan: Plan, races: Sequence[Heat]) -> Iterator[tuple[str, Lap]]:
+    """Of every shard, by its first row: those that a race has planned hold one lap, others are solved already."""
+    table = plan.rows.table
+    firsts = table.take([shard.first for shard in plan.shards])
+    of_cell = {cell.id: heat for heat in races for cell in heat.cells}
+    columns: dict[str, list[Any]] = {name: firsts[name].to_pylist() for name in ("cell", "measurement_digest")}
+    for shard, cell, digest in zip(plan.shards, columns["cell"], columns["measurement_digest"], strict=True):
+        heat = of_cell[cell]
+        yield shard.name, (cell, heat.round_of(heat.rank[digest]))

@@ -1,0 +1,96 @@
+"""What a race came to, for terminal, MLflow and report: marks of cells, confirmed winners, who left when and why."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eval.metrics import metric_info
+from eval.record.numbers import shown
+from eval.record.race_words import Confirmation, RaceWords
+from eval.record.word_tables import WordTable
+from eval.scores import CellValues, ScoreTable
+from eval.statistics import bootstrap_interval
+from eval.statistics.selection import taken
+from pipelines.plan.race_course import draw_order
+from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
+from pipelines.plan.sweep_spec import SweepSpec
+
+
+def race_words(spec: SweepSpec, race: RaceRecord, scores: ScoreTable) -> RaceWords:
+    """For the sweep's record."""
+    assert spec.race is not None
+    known = set(scores.cells())
+    won = [(heat, heat.winner) for heat in race.heats if heat.winner is not None and heat.winner.cell in known]
+    return RaceWords(
+        marks={one.cell: mark(heat, one) for heat in race.heats for one in heat.runners},
+        confirmations=[confirmation(scores, heat, one, spec.race.seed) for heat, one in won if one is not None],
+        metric=metric_info(spec.race.raced(spec.metrics)[0]).name,
+        safe=all(heat.safe for heat in race.heats),
+    )
+
+
+def mark(heat: HeatRecord, runner: Runner) -> str:
+    """`won`, `left after 24`, or `in`."""
+    if runner.left_after is not None:
+        return f"left after {runner.end}"
+    return "won" if heat.winner is runner else "in"
+
+
+def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int) -> Confirmation:
+    """The winner's means over the measurements that come after those the race has seen, in its order."""
+    columns = {name: scores.values(winner.cell, name) for name in scores.judged}
+    first = next(iter(columns.values()))
+    aside = set(draw_order(first.digests.tolist(), seed)[heat.seen :])
+    means = {}
+    for name, column in columns.items():
+        part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
+        if part.finite.any():
+            means[name] = bootstrap_interval(part.values, part.measurements)
+    return Confirmation(heat.name, winner.cell, scores.cell_label(winner.cell), len(aside), means)
+
+
+def race_table(race: RaceRecord, scores: ScoreTable) -> WordTable:
+    """Who is in and who left, the last to leave first."""
+    metrics = list(dict.fromkeys(name for heat in race.heats for one in heat.runners for name in one.beaten))
+    known = set(scores.cells())
+    header = ["race", "cell", "", "images", "beaten by", *(f"{name}: behind by" for name in metrics), "evidence"]
+    rows = []
+    for heat in race.heats:
+        for one in sorted(heat.runners, key=lambda one: (one.left_after is not None, -one.end)):
+            label = scores.cell_label(one.cell) if one.cell in known else one.cell
+            rows.append([heat.name, label, mark(heat, one), str(one.end), *_defeat(one, metrics, scores, known)])
+    return WordTable("race", _caption(race), header, rows)
+
+
+def _defeat(one: Runner, metrics: Sequence[str], scores: ScoreTable, known: set[str]) -> list[str]:
+    if not one.beaten:
+        return [one.reason or "-", *["-"] * (len(metrics) + 1)]
+    leaders = dict.fromkeys(defeat.leader for defeat in one.beaten.values())
+    names = " and ".join(scores.cell_label(leader) if leader in known else leader for leader in leaders)
+    leads = [shown(one.beaten[name].difference) if name in one.beaten else "-" for name in metrics]
+    return [names, *leads, f"{min(defeat.evidence for defeat in one.beaten.values()):.2g}"]
+
+
+def _caption(race: RaceRecord) -> str:
+    if not all(heat.safe for heat in race.heats):
+        return "Successive halving: the worse half leaves after each round; nothing is promised."
+    return "A cell leaves when bets that it is worse have multiplied their stake (evidence) by its rivals over alpha."
+
+
+def cells_over_images(race: RaceRecord, heat: HeatRecord) -> tuple[list[int], list[int]]:
+    """For the picture of a race: after how many images how many cells were in."""
+    ends = sorted({one.end for one in heat.runners} | {0, heat.seen})
+    inside = [sum(one.left_after is None or one.end > end for one in heat.runners) for end in ends]
+    return ends, inside
+
+
+def running_means(column: CellValues, order: Sequence[str], ends: Sequence[int]) -> list[float | None]:
+    """A cell's mean over the first measurements of a race, after each of these numbers of them; None once it left."""
+    place = {digest: rank for rank, digest in enumerate(order)}
+    ranks = np.array([place[digest] for digest in column.digests.tolist()])
+    means: list[float | None] = []
+    for end in ends:
+        part = column.values[(ranks < end) & column.finite]
+        there = len(set(ranks[ranks < end].tolist()))
+        means.append(float(part.mean()) if there == end and len(part) else None)
+    return means

@@ -1,0 +1,98 @@
+"""Committed scores as races read them: by cell and measurement in the order of the race, seeds averaged."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eval.metrics import metric_info
+from eval.racing import standing
+from pipelines.plan.planning import Plan
+from pipelines.plan.race_course import Heat
+from pipelines.plan.race_record import HeatRecord, RaceRecord, heat_record
+from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.score.committed import score_tables
+from pipelines.storage.sweep_folder import SweepFolder
+
+_KEYS = ["item", "cell", "measurement_digest", "seed", "error"]
+
+
+class Standings:
+    """All races of a sweep. What they come to is a function of the tables taken in, in whatever order."""
+
+    def __init__(self, spec: SweepSpec, plan: Plan):
+        assert spec.race is not None
+        self.races, self.metrics = plan.races(spec), [metric_info(name) for name in spec.race.raced(spec.metrics)]
+        seeds = {seed: place for place, seed in enumerate(spec.seeds)}
+        self._boards = [_Board(heat, [info.name for info in self.metrics], seeds) for heat in self.races]
+        self._of_cell = {cell.id: board for board in self._boards for cell in board.heat.cells}
+
+    @property
+    def columns(self) -> list[str]:
+        """What is read of a scored table."""
+        return [*_KEYS, *(info.name for info in self.metrics)]
+
+    def load(self, folder: SweepFolder, plan: Plan, scoring: str) -> None:
+        """Take in everything that is scored."""
+        for _, table in score_tables(folder, plan, scoring, self.columns):
+            self.take(table)
+
+    def take(self, table: pa.Table) -> None:
+        """Results of some work items; one that failed counts as known and has no value."""
+        for row in table.to_pylist():
+            board = self._of_cell.get(row["cell"])
+            if board is not None:
+                board.take(row)
+
+    def record(self) -> RaceRecord:
+        """What is decided by what was taken in."""
+        return RaceRecord(heats=[self._heat(board) for board in self._boards])
+
+    def _heat(self, board: "_Board") -> HeatRecord:
+        signs = {info.name: 1.0 if info.direction == "higher" else -1.0 for info in self.metrics}
+        merits = {name: sign * board.means(name) for name, sign in signs.items()}
+        ids = [cell.id for cell in board.heat.cells]
+        known: NDArray[np.bool_] = np.all(board.known, axis=-1)
+        now = standing(ids, merits, known, board.heat.rules)
+        return heat_record(board.heat, now)
+
+
+class _Board:
+    """Values of one race: (cells, measurements, seeds)."""
+
+    def __init__(self, heat: Heat, metrics: Sequence[str], seeds: dict[int, int]):
+        shape = len(heat.cells), len(heat.digests), len(seeds)
+        self.heat, self.seeds = heat, seeds
+        self.rows = {cell.id: place for place, cell in enumerate(heat.cells)}
+        self.known = np.zeros(shape, dtype=bool)
+        self.values = {name: np.full(shape, np.nan) for name in metrics}
+
+    def take(self, row: dict[str, Any]) -> None:
+        rank, seed = self.heat.rank.get(row["measurement_digest"]), self.seeds.get(row["seed"])
+        if rank is None or seed is None:
+            return
+        place = self.rows[row["cell"]], rank, seed
+        self.known[place] = True
+        for name, values in self.values.items():
+            value = row[name]
+            usable = row["error"] is None and isinstance(value, float) and np.isfinite(value)
+            values[place] = value if usable else np.nan
+
+    def means(self, name: str) -> NDArray[np.float64]:
+        """Over seeds that have a value; NaN where none has."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of nanmean, about what is the answer
+            means: NDArray[np.float64] = np.nanmean(self.values[name], axis=-1)
+        return means
+
+
+def news(before: RaceRecord, now: RaceRecord) -> Iterable[str]:
+    """A sentence for each race that has gone on."""
+    for old, new in zip(before.heats, now.heats, strict=True):
+        if (new.rounds, len(new.inside), new.over) != (old.rounds, len(old.inside), old.over) and (
+            new.over or len(new.inside) < len(old.inside)
+        ):
+            yield new.sentence

@@ -1,0 +1,156 @@
+"""Races on made-up scores: who leaves, when, and how seldom the best does."""
+
+import math
+
+import numpy as np
+import pytest
+
+from eval.racing import Margin, RaceRules, halving_rounds, standing
+from operators import InputError
+
+PSNR = {"psnr": Margin(0.05, 4.0)}
+
+
+def rules(measurements, step=8, **changes):
+    ends = (*range(step, measurements, step), measurements)
+    return RaceRules(changes.pop("margins", PSNR), ends, **changes)
+
+
+def race(merits, the_rules, known=None):
+    merits = {"psnr": merits} if isinstance(merits, np.ndarray) else merits
+    shape = next(iter(merits.values())).shape
+    cells = [f"c{index}" for index in range(shape[0])]
+    return standing(cells, merits, np.ones(shape, bool) if known is None else known, the_rules)
+
+
+def scores(means, measurements, seed=0, spread=1.0):
+    """Cells with the same hard and easy measurements and noise of their own."""
+    random = np.random.default_rng(seed)
+    difficulty = random.normal(20, 3, measurements)
+    return np.array(means)[:, None] + difficulty + spread * random.normal(size=(len(means), measurements))
+
+
+def test_clearly_worse_cells_leave_early_and_say_by_whom_and_by_how_much():
+    over = race(scores([0.0, -3.0, -0.1], 400), rules(400))
+    (first, *_) = over.left
+    assert (first.cell, first.reason) == ("c1", "beaten")
+    assert first.seen <= 48
+    beaten = first.beaten["psnr"]
+    assert beaten.leader in ("c0", "c2")
+    assert beaten.difference == pytest.approx(3.0, abs=0.6)
+    assert beaten.evidence >= 2 / 0.05
+    assert "c0" in over.inside
+    assert over.over
+
+
+def test_a_race_ends_when_one_is_left():
+    over = race(scores([0.0, -3.0, -2.5], 400), rules(400))
+    assert over.inside == ("c0",)
+    assert over.leader == "c0"
+    assert over.over
+    assert over.rounds < 10
+    assert over.seen("c0", rules(400).ends) == 8 * over.rounds
+
+
+def test_a_round_waits_until_every_cell_that_is_in_has_its_scores():
+    merits, the_rules = scores([0.0, -3.0, -0.1], 80), rules(80)
+    known = np.ones(merits.shape, bool)
+    whole = race(merits, the_rules)
+    known[2, 20] = False
+    waiting = race(merits, the_rules, known)
+    assert waiting.rounds == 2
+    assert not waiting.over
+    assert waiting.left == tuple(one for one in whole.left if one.round <= 2)
+    gone = whole.left[0]
+    known[2, 20], known[int(gone.cell[1]), gone.seen :] = True, False  # what a cell would have done after it left
+    assert race(merits, the_rules, known) == whole
+
+
+def test_scores_beyond_the_present_round_decide_nothing():
+    merits, the_rules = scores([0.0, -3.0, -0.1, -0.2], 80, seed=3), rules(80)
+    changed = merits.copy()
+    changed[:, 40:] = -changed[:, 40:]
+    known = np.zeros(merits.shape, bool)
+    known[:, :40] = True
+    assert race(merits, the_rules, known) == race(changed, the_rules, known)
+
+
+def test_with_two_metrics_a_cell_leaves_only_when_both_beat_it():
+    margins = {"psnr": Margin(0.05, 4.0), "lpips": Margin(0.003, 0.3)}
+    random = np.random.default_rng(1)
+    psnr = scores([0.0, -3.0, -3.0], 200)
+    lpips = -np.array([0.3, 0.2, 0.5])[:, None] + 0.05 * random.normal(size=(3, 200))
+    over = race({"psnr": psnr, "lpips": lpips}, rules(200, margins=margins))
+    assert [one.cell for one in over.left] == ["c2"]
+    assert set(over.left[0].beaten) == {"psnr", "lpips"}
+
+
+def test_a_cell_without_any_value_leaves_and_failures_of_others_are_no_bets():
+    merits = scores([0.0, -3.0, 0.0], 80)
+    merits[2] = np.nan
+    merits[0, ::11] = np.nan
+    over = race(merits, rules(80))
+    assert next((one.cell, one.reason, one.seen) for one in over.left) == ("c2", "nothing scored", 8)
+    assert over.inside == ("c0",)
+
+
+def test_a_cell_that_fails_often_does_not_lead():
+    merits = scores([5.0, 0.0], 80)
+    merits[0, ::2] = np.nan
+    over = race(merits, rules(80))
+    assert over.leader == "c1"
+    assert over.inside == ("c0", "c1")  # nor is it beaten on what it has
+
+
+def test_where_nothing_is_scored_at_all_nobody_wins_by_that():
+    over = race(np.full((3, 16), np.nan), rules(16))
+    assert len(over.inside) == 3
+    assert not over.left
+    assert over.over
+
+
+def test_ties_stay_to_the_end():
+    merits = scores([0.0], 64).repeat(5, 0)
+    over = race(merits, rules(64))
+    assert len(over.inside) == 5
+    assert over.leader == "c0"
+    assert over.over
+
+
+NULLS = {
+    "normal": lambda random, shape: random.normal(size=shape),
+    "skewed": lambda random, shape: random.exponential(size=shape) - 1,
+    "heavy tails": lambda random, shape: random.standard_t(2.5, size=shape),
+    "ties and failures": lambda random, shape: np.where(
+        random.random(shape) < 0.1, np.nan, np.round(random.normal(size=shape))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NULLS)
+def test_the_best_cell_is_lost_less_often_than_alpha(kind):
+    """The best of six is better than all others by just more than delta: every way of losing it counts."""
+    lost, races, alpha = 0, 1000, 0.2
+    for number in range(races):
+        random = np.random.default_rng(number)
+        merits = NULLS[kind](random, (6, 64))
+        merits[0] += 0.0501
+        lost += "c0" not in race(merits, rules(64, alpha=alpha)).inside
+    assert lost / races <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
+
+
+def test_halving_costs_what_it_may_and_keeps_the_best_halves():
+    ends, stay = halving_rounds(49, 128, 0.1)
+    assert stay == (25, 13, 7, 4, 2, 1)
+    cost = sum(count * step for count, step in zip((49, *stay[:-1]), np.diff(ends, prepend=0), strict=True))
+    assert 0.085 < cost / (49 * 128) <= 0.1
+    merits = scores(np.linspace(-4.8, 0, 49), 128, spread=0.3)
+    over = race(merits, RaceRules(PSNR, ends, stay=stay))
+    assert over.inside == ("c48",)
+    assert over.over
+    assert {one.reason for one in over.left} == {"not among the best"}
+
+
+def test_a_budget_that_buys_no_measurement_is_refused():
+    with pytest.raises(InputError, match=r"race\.budget: 0\.01 of 49 cells on 128 measurements .* at least 0\.047"):
+        halving_rounds(49, 128, 0.01)

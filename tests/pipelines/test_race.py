@@ -1,0 +1,214 @@
+"""Races through the whole road: the same decisions however they come about, and nothing shown as more than it is."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from pipelines.plan.race_record import read_race
+from pipelines.plan.sweep_spec import load_spec
+from pipelines.score.stored_sweep import StoredSweep
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.sweep import run_sweep
+from tests.pipelines.sweep_cases import build_manifest, run
+
+NOISE = [0.003, 0.01, 0.03, 0.3, 3.0, 30.0]
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    return build_manifest(tmp_path_factory.mktemp("race"), pictures=60)
+
+
+def spec_file(folder, manifest, name="race", **changes):
+    values = {
+        "name": name,
+        "manifest": manifest,
+        "output": str(folder / name),
+        "arms": {
+            "wiener": {"method": "wiener", "grid": {"cross": {"noise_to_signal": NOISE}}},
+            "bicubic": {"method": "bicubic"},
+        },
+        "race": {"confirm": 12, "round": 4},
+        "metrics": ["psnr", "residual"],
+        "tracking": {"enabled": False},
+        "resources": {"shard": 4, "devices": 1},
+    } | changes
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+    return path
+
+
+@pytest.fixture(scope="module")
+def raced(local_ray, manifest, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raced")
+    assert run("sweep", spec_file(folder, manifest)) == 0
+    return folder / "race"
+
+
+@pytest.fixture(scope="module")
+def grid(local_ray, manifest, tmp_path_factory):
+    """The same without a race."""
+    folder = tmp_path_factory.mktemp("grid")
+    assert run("sweep", spec_file(folder, manifest, "grid", race=None)) == 0
+    return StoredSweep.read(SweepFolder(str(folder / "grid")))
+
+
+def stored(output):
+    return StoredSweep.read(SweepFolder(str(output)))
+
+
+def decisions(output):
+    """Without the id of the plan."""
+    sweep = stored(output)
+    return sweep.race.model_dump()
+
+
+def test_losers_leave_early_and_the_best_of_the_whole_grid_wins(raced, grid):
+    (heat,) = stored(raced).race.heats
+    truly = grid.record.best_of(heat.task, grid.record.judged[0])
+    assert heat.over
+    assert heat.winner.cell == truly.id
+    gone = [runner for runner in heat.runners if runner.left_after is not None]
+    assert gone
+    assert all(runner.end < heat.pool and runner.beaten["psnr"].evidence >= 6 / 0.05 for runner in gone)
+
+
+def test_a_race_solves_what_it_asks_for_and_counts_just_that(raced, grid):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    aside = heat.measurements - heat.pool
+    assert sweep.expected == sum(runner.end for runner in heat.runners) + aside
+    assert sweep.missing == 0
+    assert sweep.expected < 0.8 * grid.expected
+    for runner in heat.runners:
+        cell = sweep.record.cell(runner.cell)
+        assert cell.count == runner.end + (aside if runner.cell == heat.winner.cell else 0)
+
+
+def test_the_confirming_measurements_took_no_part(raced):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    rows = sweep.scores.table.to_pylist()
+    by_cell = {}
+    for row in rows:
+        by_cell.setdefault(row["cell"], set()).add(row["measurement"])
+    winner = by_cell.pop(heat.winner.cell)
+    others = set().union(*by_cell.values())
+    assert len(winner - others) >= 12
+    (confirmed,) = sweep.record.race.confirmations
+    assert confirmed.means["psnr"].clusters == 12
+
+
+def test_scores_of_a_race_are_those_of_the_grid(raced, grid):
+    key = ("cell", "measurement", "seed", "psnr")
+    whole = {tuple(row[name] for name in key) for row in grid.scores.table.select(key).to_pylist()}
+    part = {tuple(row[name] for name in key) for row in stored(raced).scores.table.select(key).to_pylist()}
+    assert part < whole
+
+
+def test_resuming_with_some_of_it_lost_gives_the_same_race(raced, manifest, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(raced, copy)
+    for lost, some in (("solved", 3), ("scores", 2), ("race", 1)):
+        for path in sorted((copy / lost).rglob("*.*"))[::some]:
+            path.unlink()
+    shutil.rmtree(copy / "results")
+    assert run("sweep", spec_file(tmp_path, manifest, output=str(copy))) == 0
+    assert decisions(copy) == decisions(raced)
+
+
+def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, manifest, tmp_path):
+    path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 1})
+    assert run("sweep", path) == 0
+    assert decisions(tmp_path / "race") == decisions(raced)
+
+
+def test_what_another_sweep_has_solved_is_taken_over(grid, raced, manifest, tmp_path):
+    shutil.copytree(grid.folder.url.removeprefix("file://"), tmp_path / "grid")
+    before = {path.name for path in (tmp_path / "grid" / "solved").iterdir()}
+    assert run("sweep", spec_file(tmp_path, manifest, "grid")) == 0
+    assert {path.name for path in (tmp_path / "grid" / "solved").iterdir()} == before
+    assert decisions(tmp_path / "grid") == decisions(raced)
+
+
+def test_a_race_that_is_over_does_nothing_when_it_is_run_again(raced, manifest, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in (raced / "solved").iterdir()}
+    result = run_sweep(load_spec(spec_file(tmp_path, manifest, output=str(raced))))
+    assert result.counts.complete
+    assert {path: path.stat().st_mtime_ns for path in (raced / "solved").iterdir()} == before
+
+
+def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, local_ray, tmp_path):
+    path = spec_file(tmp_path, manifest, race={"among": "arm", "confirm": "rest", "round": 4}, compare="bicubic")
+    assert run("sweep", path) == 0
+    heats = {heat.arm: heat for heat in stored(tmp_path / "race").race.heats}
+    assert set(heats) == {"wiener", "bicubic"}
+    assert all(heat.over for heat in heats.values())
+    assert heats["bicubic"].rounds == 1
+    assert heats["bicubic"].winner.confirmed_from == 4
+
+
+def test_halving_costs_its_budget(manifest, local_ray, tmp_path):
+    assert run("sweep", spec_file(tmp_path, manifest, race={"budget": 0.2, "confirm": 0})) == 0
+    sweep = stored(tmp_path / "race")
+    (heat,) = sweep.race.heats
+    assert len(heat.inside) == 1
+    assert sweep.expected <= 0.2 * 7 * 60
+    assert not heat.safe
+
+
+def test_the_plan_tells_rounds_and_what_it_may_cost(manifest, tmp_path, capsys):
+    path = spec_file(tmp_path, manifest)
+    assert run("plan", path, "--no-calibration") == 0
+    out = capsys.readouterr().out
+    assert "race: 12 rounds of 4 of 48 measurements, 7 cells" in out
+    assert "40 to 348 of 420 work items" in out
+    assert run("plan", path, "--no-calibration", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["race"]["items"] == [40, 348]
+
+
+def test_status_tells_who_is_in(raced, capsys):
+    assert run("status", raced) == 0
+    (heat,) = stored(raced).race.heats
+    assert heat.sentence in capsys.readouterr().out
+
+
+def test_terminal_and_cells_mark_who_left(raced, manifest, tmp_path, capsys):
+    assert run("sweep", spec_file(tmp_path, manifest, output=str(raced))) == 0
+    out = capsys.readouterr().out
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    gone = next(runner for runner in heat.runners if runner.left_after is not None)
+    assert f"left after {gone.end}" in out
+    assert "won" in out
+    assert "confirmed on 12 measurements that took no part" in out
+
+
+@pytest.mark.parametrize(
+    ("race", "sentence"),
+    [
+        ("fast", "'fast' must be safe or settings"),
+        ({"metrics": ["fid"]}, "'fid'"),
+        ({"metrics": ["residual"]}, "residual has no better and worse to race by"),
+        ({"delta": {"ssim": 0.1}}, "'ssim' is not raced by"),
+        ({"bound": {"psnr": 0}}, "0 must be above 0"),
+        ({"budget": 0.1, "alpha": 0.1}, "budget is of one that promises nothing"),
+        ({"confirm": 60}, "race.confirm: 60 measurements are set aside of the 60"),
+        ({"budget": 0.01}, "race.budget: 0.01 of 7 cells"),
+    ],
+)
+def test_bad_races_are_refused_in_a_sentence(manifest, tmp_path, capsys, race, sentence):
+    assert run("plan", spec_file(tmp_path, manifest, race=race), "--no-calibration") == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_record_of_a_race_that_is_damaged_is_named(raced, tmp_path):
+    copy = tmp_path / "damaged"
+    shutil.copytree(raced, copy)
+    (path,) = (copy / "race").iterdir()
+    path.write_text("{}x")
+    with pytest.raises(Exception, match="race/"):
+        stored(copy)
+    assert read_race(SweepFolder(str(raced)), "0" * 32) is None
