@@ -23,6 +23,8 @@ from bench import (  # noqa: F401  (an import registers the bench)
     operators,
     pipeline,
     profile,
+    race_devices,
+    racing,
     randomness,
     scaling,
     selection,

@@ -36,3 +36,11 @@ class FixedLatency(Instant):
     def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
         time.sleep(float(os.environ.get(SECONDS, "0.5")))
         return super().restore(prior, batch, record)
+
+
+class Graded(FixedLatency):
+    """The measurement itself, the darker the larger eta_kl: cells that anybody can rank, for races."""
+
+    def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
+        super().restore(prior, batch, record)
+        return (1 - batch.vector("eta_kl", batch.y.ndim)) * batch.y.clamp(-1, 1)

@@ -128,6 +128,11 @@ def load_nightly(path: Path | str) -> NightlySpec:
         )
     spec: NightlySpec = document.validate(NightlySpec)
     sweep = spec.sweep_spec("night", document)
+    if sweep.race is not None:
+        raise InputError(
+            f"{document.at(['sweep', 'race'])}: sweep.race: nights are compared on all their measurements, and a race "
+            "leaves some out; race elsewhere, and give the winner to the night."
+        )
     unknown = [metric for metric in spec.judged() or () if metric not in sweep.metrics]
     if unknown:
         near = did_you_mean(unknown[0], sweep.metrics)

@@ -6,14 +6,14 @@ from pipelines import cli
 def test_the_demo_ends_with_tables_and_shows_them_again(local_ray, tmp_path, capsys):
     assert cli.main(["demo", "--out", str(tmp_path), "--images", "1"]) == 0
     out = capsys.readouterr().out
-    assert "star minus markov, each at its best" in out
-    assert "16 of 16 work items committed, 0 twice, 0 failed" in out
+    assert "star, ddrm minus markov, each at its best" in out
+    assert "18 of 18 work items committed, 0 twice, 0 failed" in out
     assert f"report {tmp_path}/sweep" in out
     assert f"ui --backend-store-uri sqlite:///{tmp_path}/sweep/mlflow.db" in out
     written = times(tmp_path / "sweep" / "solved")
     assert cli.main(["demo", "--out", str(tmp_path), "--images", "1"]) == 0
     assert times(tmp_path / "sweep" / "solved") == written
-    assert "16 of 16 work items committed" in capsys.readouterr().out
+    assert "18 of 18 work items committed" in capsys.readouterr().out
 
 
 def times(folder):

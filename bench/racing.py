@@ -1,0 +1,125 @@
+"""Races replayed on scores that are all there: what each would have cost, and what it would have lost.
+
+With `G2D2_RACED_SWEEP`, a folder of a sweep that is solved whole, on its scores; else on made-up grids of 49 cells,
+smooth (0 to 6 dB below the best) and flat (0 to 0.6), paired noise of one dB. `wilcoxon` is Optuna's pruner, where
+Optuna is installed: cells one after the other, each stopped when a signed-rank test against the best so far says so.
+"""
+
+import contextlib
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bench.registry import Effort, register
+from eval.racing import Margin, RaceRules, default_margin, halving_rounds, standing
+from eval.racing.bets import Numbers
+from eval.record import SweepRecord
+
+_ORDERS = {"quick": 2, "normal": 20, "full": 200}
+_ROUND = 8
+_BUDGETS = (0.1, 0.2, 0.4)
+_PRUNED = 0.05
+
+Race = Callable[[Numbers], tuple[int, int]]
+"""From merits (cells, measurements) in an order to the winner and the items it took."""
+
+
+@register("racing")
+def run(effort: Effort) -> list[dict[str, Any]]:
+    """Share of the whole grid's cost, how often the best cell was lost, and by how much the winner is worse than it."""
+    rows = []
+    for name, merits, margin in _grids():
+        truth = merits.mean(1)
+        for race, replay in _races(*merits.shape, margin).items():
+            costs, regrets = [], []
+            for seed in range(_ORDERS[effort.level]):
+                order = np.random.default_rng(seed).permutation(merits.shape[1])
+                winner, items = replay(merits[:, order])
+                costs.append(items / merits.size)
+                regrets.append(truth.max() - truth[winner])
+            rows.append(
+                {
+                    "grid": name, "cells": len(merits), "measurements": merits.shape[1], "race": race,
+                    "cost": float(np.mean(costs)), "best_lost": float(np.mean(np.array(regrets) > 0)),
+                    "lost_by_more_than_delta": float(np.mean(np.array(regrets) > margin.delta)),
+                    "regret": float(np.mean(regrets)), "worst_regret": float(np.max(regrets)),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def _races(cells: int, measurements: int, margin: Margin) -> dict[str, Race]:
+    ends = (*range(_ROUND, measurements, _ROUND), measurements)
+    races: dict[str, Race] = {"safe": partial(_raced, RaceRules({"merit": margin}, ends))}
+    for budget in _BUDGETS:
+        ends, stay = halving_rounds(cells, measurements, budget)
+        races[f"halving {budget:g}"] = partial(_raced, RaceRules({"merit": margin}, ends, stay=stay))
+    with contextlib.suppress(ImportError):
+        races["wilcoxon"] = partial(_pruned, importlib.import_module("optuna"))
+    return races
+
+
+def _raced(rules: RaceRules, merits: Numbers) -> tuple[int, int]:
+    names = [str(index) for index in range(len(merits))]
+    over = standing(names, {"merit": merits}, np.ones(merits.shape, dtype=bool), rules)
+    assert over.leader is not None
+    return int(over.leader), sum(over.seen(name, rules.ends) for name in names)
+
+
+def _pruned(optuna: Any, merits: Numbers) -> tuple[int, int]:
+    """Cells in an order of their own; the best of those that saw everything wins."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    pruner = optuna.pruners.WilcoxonPruner(p_threshold=_PRUNED, n_startup_steps=_ROUND)
+    study = optuna.create_study(direction="maximize", pruner=pruner)
+    items, means = 0, np.full(len(merits), -np.inf)
+    for cell in np.random.default_rng(0).permutation(len(merits)).tolist():
+        trial = study.ask()
+        for place, value in enumerate(merits[cell].tolist()):
+            trial.report(value, place)
+            items += 1
+            if trial.should_prune():
+                break
+        else:
+            means[cell] = merits[cell].mean()
+        study.tell(trial, float(merits[cell, : place + 1].mean()))
+    return int(means.argmax()), items
+
+
+def _grids() -> Iterator[tuple[str, Numbers, Margin]]:
+    """Merits, larger where better, without failed rows."""
+    folder = os.environ.get("G2D2_RACED_SWEEP")
+    if folder is None:
+        yield from _made_up()
+        return
+    from pipelines.score.stored_sweep import StoredSweep
+    from pipelines.storage.sweep_folder import SweepFolder
+
+    record = StoredSweep.read(SweepFolder(folder)).record
+    for task in record.tasks:
+        for metric in record.judged:
+            margin = default_margin(metric.name)
+            if margin is not None:
+                yield f"{task} {metric.name}", _merits(record, task, metric.name, metric.direction == "higher"), margin
+
+
+def _merits(record: SweepRecord, task: str, metric: str, higher: bool) -> Numbers:
+    columns = [record.values(cell, metric) for cell in record.of_task(task)]
+    by_row = [dict(zip(one.measurements.tolist(), one.values.tolist(), strict=True)) for one in columns]
+    shared = sorted(set(by_row[0]).intersection(*by_row[1:]))
+    values = np.array([[row[name] for name in shared] for row in by_row])
+    values = values[:, np.isfinite(values).all(0)]
+    return values if higher else -values
+
+
+def _made_up() -> Iterator[tuple[str, Numbers, Margin]]:
+    random = np.random.default_rng(5)
+    side = np.linspace(-1, 1, 7)
+    bowl = (side[:, None] ** 2 + side**2).ravel() / 2
+    for measurements in (128, 1000):
+        for name, depth in (("smooth", 6.0), ("flat", 0.6)):
+            noise = random.normal(0, 0.7, (49, measurements))
+            yield name, 25 - depth * bowl[:, None] + random.normal(0, 3, measurements) + noise, Margin(0.05, 4.0)
