@@ -1,4 +1,4 @@
-"""How idle devices are in a race, and what they solve too early: nodes of one counted GPU, a solver that takes its time.
+"""How idle devices are in a race, and what they solve too early: nodes with one counted GPU, a solver that only waits.
 
 `idle` is the share of the devices' time between the first commit and the last in which they did not solve, `gaps` the
 part of it between two shards of the same actor, `too_early` the share of solved shards whose cell left before they
