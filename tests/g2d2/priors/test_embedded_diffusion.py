@@ -33,8 +33,7 @@ def folder(request):
 
 @pytest.mark.parametrize("folder", ["cifar10-pixel", "cifar10-latent"], indirect=True)
 def test_it_is_small_and_says_what_it_is(folder):
-    for file in folder.rglob(WEIGHTS):
-        assert file.stat().st_size < LIMIT
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < LIMIT
     with safe_open(folder / "unet" / WEIGHTS, "pt") as weights:
         assert {weights.get_tensor(name).dtype for name in weights.keys()} == {torch.float16}  # noqa: SIM118
     card = (folder / "README.md").read_text()
@@ -69,6 +68,8 @@ def test_the_latent_prior_has_the_tokeniser_of_the_discrete_one(folder):
     for (name, mine), other in zip(ours.state_dict().items(), theirs.state_dict().values(), strict=True):
         assert torch.equal(mine, other), name
     assert UNet2DModel.from_pretrained(folder, subfolder="unet").config.in_channels == 16
+    told = json.loads((folder / "training.json").read_text())["held_out"]["denoising"]
+    assert all(level["prior_snr"] > level["normal_snr"] for level in told.values())
 
 
 @pytest.mark.parametrize("folder", ["cifar10-pixel", "cifar10-latent"], indirect=True)
