@@ -27,7 +27,9 @@ def sweep_schema() -> Json:
     """JSON schema of a sweep's specification, with the names that only code knows: settings, presets, metrics."""
     schema = SweepSpec.model_json_schema()
     parts = schema["$defs"]
-    schema["properties"]["metrics"]["items"] = {"anyOf": [{"enum": list(metric_names())}, {"pattern": _OWN}]}
+    schema["properties"]["metrics"]["anyOf"][0]["items"] = {
+        "anyOf": [{"enum": list(metric_names())}, {"pattern": _OWN}]
+    }
     for name in ("Choice", "Arm"):
         parts[name]["properties"]["method"] |= {"anyOf": [{"enum": list(METHODS.names())}, {"pattern": _OWN}]}
         parts[name]["allOf"] = [{"if": _names(method), "then": _of_arm(method)} for method in METHODS.names()]

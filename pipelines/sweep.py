@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from eval.scores import ScoreTable
 from g2d2.version import __version__
 from pipelines.console.progress import progress
+from pipelines.plan.chosen_metrics import chosen_metrics, with_metrics
 from pipelines.plan.planning import Plan, make_plan
 from pipelines.plan.race_record import raced_plan, read_plan
 from pipelines.plan.readiness import check_scoring
@@ -75,6 +76,8 @@ class SweepResult:
 
     def stored(self, spec: SweepSpec) -> StoredSweep:
         """With the record that everything which shows it reads."""
+        if spec.metrics is None:
+            spec = spec.model_copy(update={"metrics": self.summary["specification"]["metrics"]})
         return StoredSweep(
             self.folder, spec, self.summary, self.plan, self.scores, self.scores_url,
             distances_by_cell(self.distances), self.references,
@@ -85,7 +88,8 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
     folder = SweepFolder(spec.output).remembering()
     plan = make_plan(spec, folder, retry_failed)
-    scoring = Scoring.of(spec.metrics, spec.distribution)
+    spec = with_metrics(spec)
+    scoring = Scoring.of(chosen_metrics(spec), spec.distribution)
     # what failed in solving has left its shard for a new one
     again = failed_shards(folder, plan, scoring.id) if retry_failed else set()
     work = Work(spec, folder, plan, ShardScorer(spec.output, spec.manifest, scoring), again)
@@ -115,7 +119,7 @@ def score_again(spec: SweepSpec, again: bool = False) -> SweepResult:
     plan, summary, solved = read_plan(folder), folder.read_summary(), folder.solved_shards()
     old, *added = known_scorings(folder, summary)
     own = Scoring.of(old.metrics, old.distribution)  # under another id where an earlier version made it
-    chosen = chosen_scorings([own, *added], spec.metrics, spec.distribution)
+    chosen = chosen_scorings([own, *added], spec.metrics or [], spec.distribution)
     left = [solved - (set() if again else folder.scored_shards(scoring.id)) for scoring in chosen]
     # a scoring is computed whole, whichever of its names was asked for
     due = [scoring for scoring, unscored in zip(chosen, left, strict=True) if unscored]

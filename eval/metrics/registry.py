@@ -44,11 +44,23 @@ METRICS: "Extensions[type[RowMetric]]" = Extensions(
     _not_a_metric,
 )
 
+_DEFAULTS = {
+    "image": ("psnr", "ssim", "lpips_vgg", "residual"),
+    "motion": ("path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "foot_skating_paper"),
+}
+
 
 def metric_names(signal: str | None = None) -> list[str]:
     """Every known name, sorted; or those that can score a signal."""
     names = list(METRICS.names())
     return names if signal is None else [name for name in names if metric_info(name).scores(signal)]
+
+
+def default_metrics(signal: str) -> list[str]:
+    """What is measured of a signal's rows where nothing is asked for; no metric of motions needs a truth or weights."""
+    if signal in _DEFAULTS:
+        return list(_DEFAULTS[signal])
+    return [name for name in _DEFAULTS["image"] if metric_info(name).scores(signal)]
 
 
 def metric_info(name: str) -> MetricInfo:

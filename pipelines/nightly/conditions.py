@@ -7,6 +7,7 @@ from operators.plurals import counted
 from pipelines.manifest import Manifest
 from pipelines.nightly.facts import differences, method_versions
 from pipelines.nightly.records import Conditions
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.planning import outline
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.scorings import SCORING_VERSION
@@ -16,7 +17,8 @@ _SHOWN = 6
 
 def night_conditions(sweep: SweepSpec) -> Conditions:
     """Of a night's sweep, as its manifest and its prior are now."""
-    lines = outline(sweep, Manifest.open(sweep.manifest))
+    manifest = Manifest.open(sweep.manifest)
+    lines = outline(sweep, manifest)
     facts = {
         "scoring version": SCORING_VERSION,
         "method": method_versions(sweep),
@@ -29,7 +31,7 @@ def night_conditions(sweep: SweepSpec) -> Conditions:
         "select.tasks": "all" if sweep.select.tasks is None else _listed(sorted(sweep.select.tasks)),
         "select.skip": sweep.select.skip,
         "select.limit": "none" if sweep.select.limit is None else sweep.select.limit,
-        "metrics": _listed(sorted(sweep.metrics)),
+        "metrics": _listed(sorted(chosen_metrics(sweep, manifest))),
         "distribution": _listed(sorted(sweep.distribution)) or "none",
     }
     cells = [{"task": cell.task} | cell.settings for cell in lines.cells]

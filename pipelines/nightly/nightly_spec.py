@@ -9,11 +9,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from eval.gate import Tolerance, default_tolerances, parse_tolerances
 from eval.gate.tolerances import checked_tolerance
+from eval.metrics import default_metrics
 from eval.scores import ScoreTable
 from operators import InputError
 from operators.plain_yaml import Document, read_yaml
 from operators.store_urls import parse_url
 from operators.validation import did_you_mean, validate
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -133,11 +135,20 @@ def load_nightly(path: Path | str) -> NightlySpec:
             f"{document.at(['sweep', 'race'])}: sweep.race: nights are compared on all their measurements, and a race "
             "leaves some out; race elsewhere, and give the winner to the night."
         )
-    unknown = [metric for metric in spec.judged() or () if metric not in sweep.metrics]
+    measured = _measured(sweep) if spec.judged() else []
+    unknown = [metric for metric in spec.judged() or () if metric not in measured]
     if unknown:
-        near = did_you_mean(unknown[0], sweep.metrics)
+        near = did_you_mean(unknown[0], measured)
         raise InputError(
             f"{document.at(['tolerances', unknown[0]])}: tolerances name {', '.join(unknown)}{near}, which the sweep "
-            f"does not measure; it measures {', '.join(sweep.metrics)}."
+            f"does not measure; it measures {', '.join(measured)}."
         )
     return spec
+
+
+def _measured(sweep: SweepSpec) -> list[str]:
+    """The metrics of a night; of a manifest that cannot be read here, those of any signal."""
+    try:
+        return chosen_metrics(sweep)
+    except InputError:
+        return [*default_metrics("image"), *default_metrics("motion")]

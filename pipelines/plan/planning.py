@@ -16,6 +16,7 @@ from operators import InputError
 from operators.validation import validate
 from pipelines.manifest import Manifest
 from pipelines.plan.cells import Cell, PlannedPrior, expand_cells, to_table
+from pipelines.plan.chosen_metrics import chosen_metrics, with_metrics
 from pipelines.plan.item_ids import fingerprint
 from pipelines.plan.planned_items import PlannedItems
 from pipelines.plan.race_course import Heat, heats, planned_heats
@@ -88,7 +89,7 @@ def outline(spec: SweepSpec, manifest: Manifest) -> Outline:
     places = select_places(spec, manifest)
     tasks = pc.unique(places["task"]).to_pylist()
     cells = expand_cells(spec, tasks, priors)
-    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(spec.metrics)]
+    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(chosen_metrics(spec, manifest))]
     plan = fingerprint(
         "plan", manifest.digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds, spec.select.model_dump(), *race
     )
@@ -109,6 +110,7 @@ def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) 
     failed rows are to be solved again. A plan that is written never changes: somebody may be working by it.
     """
     refuse_others(spec, folder)
+    spec = spec if spec.race is None else with_metrics(spec)  # says by what it is raced
     lines = outline(spec, Manifest.open(spec.manifest))
     id, solved, shards = _newest(folder, lines.id), folder.solved_shards(), list[Shard]()
     if id is None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eval.racing import RaceRules, halving_rounds
 from operators import InputError
 from pipelines.plan.cells import Cell
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.race_spec import Race
 from pipelines.plan.sweep_spec import SweepSpec
 
@@ -90,8 +91,9 @@ def heats(spec: SweepSpec, cells: Sequence[Cell], digests: Mapping[str, Sequence
     groups: dict[tuple[str, str | None], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.task, cell.arm if race.among == "arm" else None), []).append(cell)
+    metrics = chosen_metrics(spec)
     orders = {task: draw_order(of_task, race.seed) for task, of_task in digests.items()}
-    return [_heat(race, spec.metrics, task, arm, racing, orders[task]) for (task, arm), racing in groups.items()]
+    return [_heat(race, metrics, task, arm, racing, orders[task]) for (task, arm), racing in groups.items()]
 
 
 def _heat(

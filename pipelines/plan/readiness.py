@@ -23,6 +23,7 @@ from operators.sizes import size_words
 from pipelines.manifest import Manifest, build_row_operator
 from pipelines.manifest.reading import Place
 from pipelines.plan.cells import Cell
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.selected_rows import selected
 from pipelines.plan.sweep_spec import SweepSpec
 
@@ -124,6 +125,7 @@ def restorers(cells: Sequence[Cell]) -> list[Restorer]:
 def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
     """Refuse what no device could solve or score; warnings name single rows that will fail."""
     manifest, tasks = Manifest.open(spec.manifest), {cell.task for cell in cells}
+    metrics = chosen_metrics(spec, manifest)
     warnings: list[str] = []
     solvable: dict[str, Place] = {}
     makers = restorers(cells)
@@ -141,7 +143,7 @@ def check_solving(spec: SweepSpec, cells: Sequence[Cell]) -> Readiness:
                 raise InputError(_refusal(task, bad, maker, len(makers) > 1))
             solvable[task] = max(solvable.get(task, min(good)), min(good))
             warnings += _row_warnings(spec, task, bad, sum(rows.count for rows in of_task.values()), maker)
-            warnings += check_scoring(spec.metrics, spec.distribution, manifest, next(iter(of_task)))
+            warnings += check_scoring(metrics, spec.distribution, manifest, next(iter(of_task)))
     return Readiness(list(dict.fromkeys(warnings)), solvable)
 
 
@@ -149,7 +151,7 @@ def check_work(spec: SweepSpec, cells: Sequence[Cell], solving: bool, scoring: b
     """The same for what a sweep has left to do; a sweep that is complete needs neither weights nor prior."""
     if solving:
         return check_solving(spec, cells).warnings
-    return check_scoring(spec.metrics, spec.distribution) if scoring else []
+    return check_scoring(chosen_metrics(spec), spec.distribution) if scoring else []
 
 
 def check_scoring(

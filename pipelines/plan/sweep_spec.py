@@ -149,8 +149,9 @@ class SweepSpec(_Model):
     """Stop cells that are beaten beyond doubt: `safe`, or settings of the race. Without it every cell sees all."""
     seeds: list[int] = [0]
     """One reconstruction per measurement, cell and seed."""
-    metrics: list[str] = ["psnr", "ssim", "lpips_vgg", "residual"]
-    """What is measured of every reconstruction."""
+    metrics: list[str] | None = None
+    """What is measured of every reconstruction. Where it is left out: `psnr`, `ssim`, `lpips_vgg` and `residual` of
+    images; `path_error`, its two shares of misses and `foot_skating` in both normalisations of motions."""
     distribution: list[str] = []
     """Distances between all reconstructions of a cell and their truths: `fid`, `kid`, `fd_vgg16`, `kd_vgg16`."""
     select: Selection = Selection()
@@ -203,8 +204,8 @@ class SweepSpec(_Model):
 
     @field_validator("metrics")
     @classmethod
-    def _known_metrics(cls, value: list[str]) -> list[str]:
-        return _each_once(value, metric_names(), METRICS.known)
+    def _known_metrics(cls, value: list[str] | None) -> list[str] | None:
+        return None if value is None else _each_once(value, metric_names(), METRICS.known)
 
     @model_validator(mode="after")
     def _arms_fit(self) -> Self:
@@ -222,7 +223,7 @@ class SweepSpec(_Model):
             if arm.prior is None and arm.load_method().prior is not None:
                 at = ("arms", name, "prior") if self.arms else ("prior",)
                 raise AtKeyError(f"prior is missing: method {arm.method!r} needs one", *at)
-        if self.race is not None:
+        if self.race is not None and self.metrics is not None:  # else the manifest's signal says what they are
             self.race.check(self.metrics, self.distribution)
         axes = dict.fromkeys(axis for arm in self.all_arms().values() for axis in arm.grid.names())
         known = [*self.arm_names(), *axes]

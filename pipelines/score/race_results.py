@@ -11,6 +11,7 @@ from eval.record.word_tables import WordTable
 from eval.scores import CellValues, ScoreTable
 from eval.statistics import bootstrap_interval
 from eval.statistics.selection import taken
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.race_course import draw_order
 from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
 from pipelines.plan.sweep_spec import SweepSpec
@@ -24,7 +25,7 @@ def race_words(spec: SweepSpec, race: RaceRecord, scores: ScoreTable) -> RaceWor
     return RaceWords(
         marks={one.cell: mark(heat, one) for heat in race.heats for one in heat.runners},
         confirmations=[confirmation(scores, heat, one, spec.race.seed) for heat, one in won if one is not None],
-        metric=metric_info(spec.race.raced(spec.metrics)[0]).name,
+        metric=metric_info(spec.race.raced(chosen_metrics(spec))[0]).name,
         safe=all(heat.safe for heat in race.heats),
     )
 

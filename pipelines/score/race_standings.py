@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eval.metrics import metric_info
 from eval.racing import standing
+from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.planning import Plan
 from pipelines.plan.race_course import Heat
 from pipelines.plan.race_record import HeatRecord, RaceRecord, heat_record
@@ -25,7 +26,8 @@ class Standings:
 
     def __init__(self, spec: SweepSpec, plan: Plan):
         assert spec.race is not None
-        self.races, self.metrics = plan.races(spec), [metric_info(name) for name in spec.race.raced(spec.metrics)]
+        self.races = plan.races(spec)
+        self.metrics = [metric_info(name) for name in spec.race.raced(chosen_metrics(spec))]
         seeds = {seed: place for place, seed in enumerate(spec.seeds)}
         self._boards = [_Board(heat, [info.name for info in self.metrics], seeds) for heat in self.races]
         self._of_cell = {cell.id: board for board in self._boards for cell in board.heat.cells}

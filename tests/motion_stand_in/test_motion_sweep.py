@@ -7,11 +7,13 @@ import pyarrow.dataset as ds
 import pytest
 import yaml
 
-from operators import find_signal, validate
+from operators import InputError, find_signal, validate
 from operators.skeleton import features_from_joints
 from pipelines.manifest import read_row
+from pipelines.nightly.nightly_spec import load_nightly
+from pipelines.plan.chosen_metrics import chosen_metrics, with_metrics
 from pipelines.plan.planning import make_plan
-from pipelines.plan.sweep_spec import SweepSpec
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import Scoring
 from pipelines.solve.attaching import Attach
@@ -19,6 +21,7 @@ from pipelines.solve.solving import ShardSolver, SolverConfig
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.motion_stand_in.test_solve_motion import PRIOR
 from tests.operators.skeleton.clips import walker
+from tests.pipelines import sweep_cases
 from tests.pipelines.sweep_cases import run
 
 LENGTHS = (60, 44, 80)
@@ -52,7 +55,7 @@ def swept(path):
     spec = validate(SweepSpec, yaml.safe_load(path.read_text()), where="specification")
     plan = make_plan(spec, SweepFolder(spec.output))
     solver = ShardSolver(SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, threads=None))
-    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(spec.metrics))
+    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(chosen_metrics(spec)))
     for shard in plan.shards:
         refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
         (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
@@ -62,8 +65,8 @@ def swept(path):
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory):
-    """Clips of several lengths under two densities, solved and scored."""
+def measured(tmp_path_factory):
+    """Clips of several lengths under two densities."""
     folder = tmp_path_factory.mktemp("motion")
     (folder / "clips").mkdir()
     for number, length in enumerate(LENGTHS):
@@ -71,8 +74,14 @@ def sweep(tmp_path_factory):
         np.save(folder / "clips" / f"c{number}.npy", features_from_joints(joints[None])[0].numpy())
     words = ("--signal", "motion", "--task", "path-2", "path-25pct", "--prompt", "a person walks")
     assert run("manifest", "build", folder / "clips", folder / "manifest", *words) == 0
-    swept(specification(folder, "sweep"))
     return folder
+
+
+@pytest.fixture(scope="module")
+def sweep(measured):
+    """The same, solved and scored."""
+    swept(specification(measured, "sweep"))
+    return measured
 
 
 def rows(folder, kind, name="sweep"):
@@ -137,3 +146,29 @@ def test_drawn_paths_are_swept_without_truth(tmp_path):
 def test_a_metric_of_pictures_is_refused(sweep, capsys):
     assert run("plan", specification(sweep, "bad", metrics=["psnr"]), "--no-calibration") == 2
     assert "psnr scores the signal image" in capsys.readouterr().err
+
+
+def test_without_metrics_a_sweep_of_motions_has_those_of_motions(measured, monkeypatch):
+    """Nothing of pictures is asked for, so that no network must be there."""
+    monkeypatch.setattr("eval.metrics.needs.find_weights", lambda name: pytest.fail(f"{name} was looked for"))
+    path = specification(measured, "default", metrics=None)
+    spec = load_spec(path)
+    assert chosen_metrics(spec) == METRICS
+    assert with_metrics(spec).metrics == METRICS
+    assert run("plan", path, "--no-calibration") == 0
+
+
+def test_without_metrics_a_sweep_of_pictures_has_those_of_pictures(tmp_path):
+    spec = validate(SweepSpec, sweep_cases.specification(sweep_cases.build_manifest(tmp_path), "p", "o", metrics=None))
+    assert chosen_metrics(spec) == ["psnr", "ssim", "lpips_vgg", "residual"]
+
+
+def test_a_nightly_judges_what_its_signal_measures(measured):
+    values = yaml.safe_load(specification(measured, "night", metrics=None).read_text())
+    own = {key: value for key, value in values.items() if key not in ("name", "output")}
+    nightly = {"name": "n", "output": str(measured / "nightly"), "sweep": own, "tolerances": {"path_error": 0.1}}
+    (measured / "nightly.yaml").write_text(yaml.safe_dump(nightly))
+    assert load_nightly(measured / "nightly.yaml").judged() == ["path_error"]
+    (measured / "nightly.yaml").write_text(yaml.safe_dump(nightly | {"tolerances": {"psnr": 0.1}}))
+    with pytest.raises(InputError, match="does not measure; it measures path_error"):
+        load_nightly(measured / "nightly.yaml")
