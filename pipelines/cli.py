@@ -15,7 +15,7 @@ from pipelines.console.interrupts import INTERRUPTED, sigterm_interrupts
 
 COMMANDS = {
     "demo": "a real sweep on the embedded prior, with nothing to prepare",
-    "measure": "degrade pictures and store the measurements",
+    "measure": "degrade pictures, or see key points of motions, and store the measurements",
     "solve": "restore pictures, or stored measurements, with a prior",
     "eval": "compare reconstructions with their ground truths",
     "manifest": "measure a data set once; show and check what was stored",

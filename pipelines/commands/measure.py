@@ -1,12 +1,14 @@
-"""`g2d2 measure`: degrade pictures once, with a seed, and store what was measured."""
+"""`g2d2 measure`: degrade pictures, or see a few points of motions, once, with a seed, and store what was measured."""
 
 import argparse
+import json
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from operators import InputError, check_measurement, measure, operator_settings
-from operators.pictures import read_image, to_picture, write_npy, write_png
+from operators import InputError, Operator, check_measurement, find_signal, measure, operator_settings
+from operators.pictures import read_image, to_picture, write_bytes, write_npy, write_png
 from pipelines.console.options import (
     Degradation,
     add_measurement_options,
@@ -16,35 +18,50 @@ from pipelines.console.options import (
     report_refused,
     unique_stems,
 )
+from pipelines.manifest.motion_build_settings import MOTION
+from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
 
 EXAMPLE = "g2d2 measure photo.png --operator gaussian_blur --set kernel_size=61 std=3.0 --sigma 0.05 --out measured/"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="pictures to degrade")
-    add_measurement_options(parser)
+    parser.add_argument(
+        "images", nargs="*", type=Path, metavar="IMAGE", help="pictures to degrade; of motions clips (.npy or .bvh)"
+    )
+    add_measurement_options(parser, required=False)
+    add_motion_options(parser)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
+    parser.set_defaults(measured=False, prior=None, prompt="")  # what a drawn path has besides when it is solved
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes NAME-measurement.npy (float32, C x h x w, as measured) and NAME-measurement.png to look at."""
-    stems = unique_stems(args.images)
+    """Writes NAME-measurement.npy (float32, as measured), a .png of it to look at, and of motions the row as .json."""
+    if args.path and args.signal != MOTION:
+        raise InputError(f"path: {args.path[0]!r} is a path of motions; give --signal motion with it.")
+    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    if not stems:
+        raise InputError("give at least one picture; of motions, a clip or --path.")
     plain = degradation(args, {})
     changes = parse_changes(args.set, {plain.operator: operator_settings(plain.operator)})
     chosen = degradation(args, changes[plain.operator])
     args.out.mkdir(parents=True, exist_ok=True)
+    write = _write_motion if args.signal == MOTION else _write_picture
     refused: list[InputError] = []
     for stem, path in stems.items():
         try:
-            y = _measured(args, chosen, stem, path)
+            print(write(args, chosen, stem, path))
         except InputError as error:
             refused.append(error)
-            continue
-        stored = args.out / f"{stem}-measurement.npy"
-        write_npy(y, stored)
-        write_png(to_picture(y), stored.with_suffix(".png"))
-        print(f"{stored}  {chosen.operator}  {y.shape[2]}x{y.shape[1]}  sigma {chosen.sigma:g}")
     return report_refused("measure", refused, len(stems))
+
+
+def _write_picture(args: argparse.Namespace, chosen: Degradation, stem: str, path: Path) -> str:
+    """The line that says what was measured of a picture."""
+    y = _measured(args, chosen, stem, path)
+    stored = args.out / f"{stem}-measurement.npy"
+    write_npy(y, stored)
+    write_png(to_picture(y), stored.with_suffix(".png"))
+    return f"{stored}  {chosen.operator}  {y.shape[2]}x{y.shape[1]}  sigma {chosen.sigma:g}"
 
 
 def _measured(args: argparse.Namespace, chosen: Degradation, stem: str, path: Path) -> Tensor:
@@ -56,3 +73,28 @@ def _measured(args: argparse.Namespace, chosen: Degradation, stem: str, path: Pa
     y = measure(operator, image.unsqueeze(0), sigma=chosen.sigma, seeds=[seed])
     check_measurement(operator, y)
     return y[0]
+
+
+def _write_motion(args: argparse.Namespace, chosen: Degradation, stem: str, path: Path) -> str:
+    """The line that says what was measured of a clip, or is wanted by a drawn path."""
+    seed = item_seed(args.seed, stem)
+    truth, y, operator = motion_measurement(path, args, chosen, seed)
+    sigma = 0.0 if truth is None else chosen.sigma
+    stored: Path = args.out / f"{stem}-measurement.npy"
+    write_npy(y, stored)
+    write_bytes(json.dumps(_row(stem, operator, sigma, seed), indent=1).encode(), stored.with_suffix(".json"))
+    if preview := find_signal(MOTION).preview_measurement(y):
+        write_bytes(preview, stored.with_suffix(".png"))
+    shape = "x".join(map(str, y.shape))
+    return f"{stored}  {chosen.operator}  {shape} of {operator.x_shape[0]} frames  sigma {sigma:g}"
+
+
+def _row(stem: str, operator: Operator, sigma: float, seed: int) -> dict[str, Any]:
+    """All of a manifest's row but y, which lies beside it: positions say little without their frames."""
+    params = operator.row_settings[0].model_dump(mode="json")
+    if "frames" in dict(operator.named_buffers()):
+        params["frames"] = operator.get_buffer("frames")[0].tolist()
+    return {
+        "id": stem, "signal": MOTION, "operator": operator.name, "params": params, "sigma": sigma, "seed": seed,
+        "x_shape": list(operator.x_shape), "y_shape": list(operator.y_shape),
+    }  # fmt: skip
