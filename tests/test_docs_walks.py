@@ -214,6 +214,17 @@ WALKS = [
             "g2d2 prior convert": "a download; tests/g2d2/priors/pixel_diffusion",
         },
     ),
+    Walk(
+        "examples/paper/motion/README.md",
+        left_out={
+            "g2d2 sweep": "minutes; tests/pipelines/paper/test_motion_examples.py plans each",
+            "python examples/paper/motion/held_out_clips.py": "a data set; the same test",
+            "g2d2 manifest build out/paper/motion/walks.parquet": "a data set; the same test",
+            "g2d2 manifest build HumanML3D/": "a data set; the same test",
+            "g2d2 prior convert": "a download; tests/g2d2/priors/masked_motion/test_mmm_conversion.py",
+        },
+        after="g2d2 plan examples/paper/motion/mini.yaml --no-calibration",
+    ),
 ]
 
 

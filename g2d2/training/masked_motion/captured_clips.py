@@ -63,6 +63,11 @@ def read_clips(data: Path | None) -> Clips:
     return Clips(_clips(train_rows) + flipped, _clips(test_rows))
 
 
+def held_out_rows(data: Path | None) -> list[dict[str, Any]]:
+    """Rows of the file's clips, each recording once, of the people that are held out, with the `person` of each."""
+    return [row for row in _distinct(_read_rows(_parquet_file(data))) if _held_out(row["person"])]
+
+
 def joints_of(blob: bytes) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Positions (F, 22, 3) in metres from differences in time of half-millimetres."""
     steps = np.frombuffer(blob, "<i2").reshape(-1, len(JOINTS), 3)
