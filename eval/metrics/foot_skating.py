@@ -35,6 +35,7 @@ class FootSkating(RowMetric):
     name = "foot_skating"
     direction = "lower"
     summary = "share of steps in which a foot slides over the floor"
+    tolerance: ClassVar[float | None] = 0.01
     signals = ("motion",)
     needs: ClassVar[tuple[Need, ...]] = ()
 
@@ -52,6 +53,7 @@ class FootSkatingPaper(FootSkating):
 
     name = "foot_skating_paper"
     summary = "steps in which a foot slides over the floor, divided by 195 as published"
+    tolerance = None  # the same count is judged already
 
     def steps(self, own: int) -> int:
         return LONGEST - 1

@@ -21,6 +21,7 @@ class PathError(RowMetric):
     direction = "lower"
     unit = "m"
     summary = "mean distance to the key points of a path"
+    tolerance: ClassVar[float | None] = 0.02
     signals = ("motion",)
     needs: ClassVar[tuple[Need, ...]] = ("operator", "y")
 
@@ -49,6 +50,7 @@ class LocationError(PathError):
     name = "location_error_50cm"
     unit = ""
     summary = "share of key points missed by more than 50 cm"
+    tolerance = None  # the mean distance is judged already
 
     def summarised(self, distances: Tensor, own: Tensor) -> Tensor:
         return ((distances > FAR).to(own) * own).sum(1) / own.sum(1)
@@ -60,6 +62,7 @@ class TrajectoryError(PathError):
     name = "trajectory_error_50cm"
     unit = ""
     summary = "share of motions that miss any key point by more than 50 cm"
+    tolerance = None
 
     def summarised(self, distances: Tensor, own: Tensor) -> Tensor:
         return ((distances > FAR).to(own) * own).amax(1)

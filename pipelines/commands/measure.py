@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from operators import InputError, Operator, check_measurement, find_signal, measure, operator_settings
+from operators.path import Path as KeyPoints
 from operators.pictures import read_image, to_picture, write_bytes, write_npy, write_png
 from pipelines.console.options import (
     Degradation,
@@ -82,19 +83,17 @@ def _write_motion(args: argparse.Namespace, chosen: Degradation, stem: str, path
     sigma = 0.0 if truth is None else chosen.sigma
     stored: Path = args.out / f"{stem}-measurement.npy"
     write_npy(y, stored)
-    write_bytes(json.dumps(_row(stem, operator, sigma, seed), indent=1).encode(), stored.with_suffix(".json"))
+    named = {"id": stem, "signal": MOTION, "operator": chosen.operator, "sigma": sigma, "seed": seed}
+    write_bytes(json.dumps(named | _facts(operator), indent=1).encode(), stored.with_suffix(".json"))
     if preview := find_signal(MOTION).preview_measurement(y):
         write_bytes(preview, stored.with_suffix(".png"))
     shape = "x".join(map(str, y.shape))
     return f"{stored}  {chosen.operator}  {shape} of {operator.x_shape[0]} frames  sigma {sigma:g}"
 
 
-def _row(stem: str, operator: Operator, sigma: float, seed: int) -> dict[str, Any]:
-    """All of a manifest's row but y, which lies beside it: positions say little without their frames."""
+def _facts(operator: Operator) -> dict[str, Any]:
+    """What a manifest's row says of its operator; positions say little without the frames, which are named here."""
     params = operator.row_settings[0].model_dump(mode="json")
-    if "frames" in dict(operator.named_buffers()):
-        params["frames"] = operator.get_buffer("frames")[0].tolist()
-    return {
-        "id": stem, "signal": MOTION, "operator": operator.name, "params": params, "sigma": sigma, "seed": seed,
-        "x_shape": list(operator.x_shape), "y_shape": list(operator.y_shape),
-    }  # fmt: skip
+    if isinstance(operator, KeyPoints):
+        params["frames"] = operator.frames[0].tolist()
+    return {"params": params, "x_shape": list(operator.x_shape), "y_shape": list(operator.y_shape)}

@@ -1,0 +1,177 @@
+"""Sweeps of motions by the real commands, this process in the place of Ray: resume, report, MLflow, nights, jobs."""
+
+import io
+import json
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from mlflow import MlflowClient
+from PIL import Image
+
+from operators.skeleton import features_from_joints
+from operators.validation import validate
+from pipelines import cli
+from pipelines.commands.submit import _work
+from pipelines.manifest import read_row
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.solve.attaching import Attach
+from pipelines.solve.solving import ShardSolver, SolverConfig
+from tests.motion_stand_in.test_motion_sweep import METRICS, rows, specification
+from tests.motion_stand_in.walking import Walking
+from tests.operators.skeleton.clips import walker
+from tests.pipelines.nightly.night_cases import reading
+from tests.pipelines.sweep_cases import run
+
+CLIPS = 10
+QUICK = {
+    "steps": 4, "iterations": 6, "guidance": 1, "learning_rate": 1.0, "optimizer": "adam", "lambda_kl": 0,
+    "eta_kl": 0.001, "final": "argmax",
+}  # fmt: skip
+LOCAL = {"devices": 1, "cpus_per_device": 1, "shard": 4}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A manifest of short walks under one density."""
+    folder = tmp_path_factory.mktemp("motion-results")
+    (folder / "clips").mkdir()
+    for number in range(CLIPS):
+        joints = walker(41 + 2 * number, speed=0.03, turn=0.01 * (number - 5))
+        np.save(folder / "clips" / f"c{number}.npy", features_from_joints(joints[None])[0].numpy())
+    words = ("--signal", "motion", "--task", "path-5", "--prompt", "a person walks")
+    assert run("manifest", "build", folder / "clips", folder / "manifest", *words) == 0
+    return folder
+
+
+@pytest.fixture
+def solved_here(monkeypatch):
+    """Ray's part of a sweep is done by this process; the rows that were solved, shard by shard."""
+    shards = []
+
+    def work(spec, folder, plan, scorer, to_solve, to_score, done):
+        solver = ShardSolver(SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, threads=None))
+        for shard in to_solve:
+            refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
+            (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
+            items = pa.ipc.open_stream(stream.as_buffer()).read_all()
+            solver(shard.name, [read_row(items, row) for row in range(len(items))])
+            folder.committed(folder.solved_name(shard.name))
+            shards.append(shard.count)
+        for shard in (*to_solve, *to_score):
+            scorer(shard.name)
+            folder.committed(scorer.written(shard.name))
+
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr("pipelines.sweep._work", work)
+    monkeypatch.setattr("pipelines.sweep.score_measurements", lambda *_: None)  # a path alone shows no motion
+    monkeypatch.setattr("pipelines.nightly.night.calibrate", lambda _: [reading(0.1)])
+    return shards
+
+
+def written(folder, name, **changes):
+    """A specification without metrics: they follow from the signal."""
+    changes = {"metrics": None, "solver": {"settings": QUICK}, "resources": LOCAL} | changes
+    return specification(folder, name, **changes)
+
+
+def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_here, capsys):
+    spec = written(folder, "whole")
+    assert run("sweep", spec) == 0
+    assert sum(solved_here) == 2 * CLIPS
+    out = capsys.readouterr().out
+    assert "path_error" in out
+    assert "psnr" not in out
+    _resumed(folder, spec, solved_here)
+    _reported(folder, capsys)
+    _tracked(folder)
+
+
+def _resumed(folder, spec, solved_here):
+    """A shard that is gone is solved again, and no other; its bits are the same."""
+    before = {row["item"]: row["x"] for row in rows(folder, "solved", "whole")}
+    lost = sorted((folder / "whole" / "solved").rglob("*.parquet"))[0]
+    count = pq.read_metadata(lost).num_rows
+    for file in (folder / "whole").rglob(lost.name):
+        file.unlink()
+    solved_here.clear()
+    assert run("sweep", spec) == 0
+    assert solved_here == [count]
+    assert {row["item"]: row["x"] for row in rows(folder, "solved", "whole")} == before
+    solved_here.clear()
+    assert run("sweep", spec) == 0
+    assert solved_here == []
+
+
+def _reported(folder, capsys):
+    """Film strips, key points from above, and the metrics of motions by their names."""
+    assert run("report", folder / "whole", "--json") == 0
+    page = (folder / "whole" / "report" / "index.html").read_text()
+    assert all(name in page for name in METRICS)
+    assert "lpips" not in page
+    assert page.count("data:image/") >= 3
+    assert "not shown" not in capsys.readouterr().out
+
+
+def _tracked(folder):
+    """A run per cell, with means, intervals and a panel of film strips."""
+    client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    runs = client.search_runs([one.experiment_id for one in client.search_experiments()])
+    cells = {one.data.params["arm"]: one for one in runs if one.data.params.get("arm")}
+    assert set(cells) == {"star", "markov"}
+    for one in cells.values():
+        means = one.data.metrics
+        assert set(METRICS) <= set(means)
+        assert means["path_error_low"] <= means["path_error"] <= means["path_error_high"]
+        assert means["count"] == CLIPS
+        panel = Path(unquote(urlsplit(one.info.artifact_uri).path), "panel.png").read_bytes()
+        picture = np.asarray(Image.open(io.BytesIO(panel)).convert("L"))
+        assert picture.shape[0] > 4 * 128, "four rows, of 128 pixels each"
+        for row in range(4):  # truth, key points and reconstruction are drawn in every row
+            strip = picture[row * 136 : row * 136 + 128]
+            assert (strip < 200).any(axis=0).reshape(-1)[: strip.shape[1] // 3].any()
+            assert (strip < 200).any(axis=0).reshape(-1)[-strip.shape[1] // 3 :].any()
+
+
+def test_a_night_of_motions_is_judged_by_its_paths(folder, solved_here, monkeypatch, capsys):
+    """Without tolerances: what the metrics of motions say of themselves."""
+    values = yaml.safe_load(written(folder, "night", grid={}, tracking={"enabled": False}, keep={}).read_text())
+    sweep = {key: value for key, value in values.items() if key not in ("name", "output")}
+    nightly = {"name": "n", "output": str(folder / "nights"), "sweep": sweep, "speed": None, "memory": None}
+    path = folder / "nightly.yaml"
+    path.write_text(yaml.safe_dump(nightly))
+
+    def night(name):
+        capsys.readouterr()
+        code = run("nightly", path, "--night", name, "--json")
+        return code, json.loads(capsys.readouterr().out)
+
+    assert night("a")[0] == 0
+    assert run("nightly", "accept", path, "--reason", "right") == 0
+    code, facts = night("b")
+    assert (code, facts["night"]["outcome"]) == (0, "passed")
+    whole = Walking.decode
+    monkeypatch.setattr(Walking, "decode", lambda self, *given, **named: 0.3 * whole(self, *given, **named))
+    code, facts = night("c")
+    assert (code, facts["night"]["outcome"]) == (1, "failed")
+    assert "path_error" in json.dumps(facts)
+    assert (folder / "nights" / "history" / "c" / "report.html").exists()
+
+
+def test_a_sweep_of_motions_can_be_sent_as_a_job(folder):
+    """The manifest is read for the job's key, and what follows from its signal is left to the cluster."""
+    spec = written(folder, "job", prior="cmu-motion", solver={"preset": "motion"})
+    words = ["submit", str(spec), "--shared-paths", "--installed"]
+    args = cli.build_parser(["submit"]).parse_args(words)
+    work, again = (_work(None, load_spec(spec), args) for _ in range(2))
+    assert work.key.startswith("g2d2-job-")
+    assert (work.key, work.digest) == (again.key, again.digest)
+    sent = validate(SweepSpec, yaml.safe_load(work.texts["job.yaml"]), where="job")
+    assert sent == load_spec(spec)
+    assert sent.metrics is None
+    other = written(folder, "job", prior="cmu-motion", solver={"preset": "motion", "settings": {"eta_kl": 0.005}})
+    assert _work(None, load_spec(other), args).key != work.key
