@@ -89,7 +89,8 @@ def outline(spec: SweepSpec, manifest: Manifest) -> Outline:
     places = select_places(spec, manifest)
     tasks = pc.unique(places["task"]).to_pylist()
     cells = expand_cells(spec, tasks, priors)
-    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(chosen_metrics(spec, manifest))]
+    metrics = [] if spec.race is None else chosen_metrics(spec, manifest)
+    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(metrics)]
     plan = fingerprint(
         "plan", manifest.digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds, spec.select.model_dump(), *race
     )

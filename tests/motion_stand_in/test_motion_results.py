@@ -53,21 +53,21 @@ def solved_here(monkeypatch):
     """Ray's part of a sweep is done by this process; the rows that were solved, shard by shard."""
     shards = []
 
-    def work(spec, folder, plan, scorer, to_solve, to_score, done):
-        solver = ShardSolver(SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, threads=None))
-        for shard in to_solve:
-            refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
-            (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
-            items = pa.ipc.open_stream(stream.as_buffer()).read_all()
-            solver(shard.name, [read_row(items, row) for row in range(len(items))])
-            folder.committed(folder.solved_name(shard.name))
-            shards.append(shard.count)
+    def stages(work, to_solve, to_score, run, watcher):
+        spec = work.spec
+        solver = ShardSolver(SolverConfig(spec.output, work.plan.priors, spec.resources, spec.keep, None, run))
         for shard in (*to_solve, *to_score):
-            scorer(shard.name)
-            folder.committed(scorer.written(shard.name))
+            if shard in to_solve:
+                refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
+                (stream,) = Attach(spec.output, spec.manifest, work.plan.id)(refs)["items"]
+                items = pa.ipc.open_stream(stream.as_buffer()).read_all()
+                solver(shard.name, [read_row(items, row) for row in range(len(items))])
+                shards.append(shard.count)
+            work.scorer(shard.name)
+            yield {"shard": shard.name, "rows": shard.count}
 
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr("pipelines.sweep._work", work)
+    monkeypatch.setattr("pipelines.working.Work._stages", lambda *given: [stages(*given)])
     monkeypatch.setattr("pipelines.sweep.score_measurements", lambda *_: None)  # a path alone shows no motion
     monkeypatch.setattr("pipelines.nightly.night.calibrate", lambda _: [reading(0.1)])
     return shards

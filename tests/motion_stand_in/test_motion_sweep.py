@@ -163,6 +163,16 @@ def test_without_metrics_a_sweep_of_pictures_has_those_of_pictures(tmp_path):
     assert chosen_metrics(spec) == ["psnr", "ssim", "lpips_vgg", "residual"]
 
 
+def test_without_metrics_motions_race_by_their_paths(measured, capsys):
+    path = specification(measured, "race", metrics=None, race="safe")
+    assert run("plan", path, "--no-calibration") == 0
+    assert load_spec(path).race.raced(chosen_metrics(load_spec(path))) == ["path_error"]
+    capsys.readouterr()
+    odd = specification(measured, "odd", metrics=None, race={"metrics": ["psnr"]})
+    assert run("plan", odd, "--no-calibration") == 2
+    assert "each must be one of the sweep's metrics, named once: path_error" in capsys.readouterr().err
+
+
 def test_a_nightly_judges_what_its_signal_measures(measured):
     values = yaml.safe_load(specification(measured, "night", metrics=None).read_text())
     own = {key: value for key, value in values.items() if key not in ("name", "output")}
