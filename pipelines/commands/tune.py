@@ -15,7 +15,7 @@ EXAMPLE = "g2d2 tune out/cifar10/tuning/pixel --into priors/mine"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", help="output folder or URL of a finished sweep over settings")
-    parser.add_argument("--metric", default="psnr", help="what is best (default: %(default)s)")
+    parser.add_argument("--metric", help="what is best (default: the sweep's first that has a better and a worse)")
     parser.add_argument("--arms", nargs="+", default=[], metavar="NAME", help="only these (default: all with a prior)")
     parser.add_argument(
         "--into", type=Path, metavar="FOLDER", help="the prior's folder: write tuned.json there, which `preset: tuned` "
@@ -25,8 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     sweep = StoredSweep.read(SweepFolder(args.output))
-    found = find_best(sweep, args.metric, args.arms)
-    print(text_table([_row(search, args.metric) for search in found], ("arm", "task", "tried", args.metric, "best")))
+    metric = args.metric or next((info.name for info in sweep.record.judged), "")
+    found = find_best(sweep, metric, args.arms)
+    print(text_table([_row(search, metric) for search in found], ("arm", "task", "tried", metric, "best")))
     counts = {search.arm: len(search.trials) for search in found}
     if len(set(counts.values())) > 1:
         words = ", ".join(f"{arm} {count}" for arm, count in counts.items())
