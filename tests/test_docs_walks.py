@@ -182,6 +182,14 @@ WALKS = [
         smaller=BUCKET,
         after="test -s eta.html; ls figures/*.pdf tables/*.tex; test -s out/demo/sweep/report/index.html",
     ),
+    Walk("docs/racing.md", smaller={"--limit 80": "--limit 24"}, after="test -s out/race/sweep/report/index.html"),
+    Walk(
+        "docs/results.md",
+        left_out={
+            "g2d2 sweep examples/cifar10/methods.yaml": "more than an hour; tests/pipelines/test_cifar10_examples.py",
+            "python examples/cifar10/picture.py": "needs it; tests/pipelines/test_cifar10_examples.py",
+        },
+    ),
     Walk("docs/scaling.md", left_out={"python -m bench": "`make bench`: measured, never tested"}),
     Walk("docs/services.md", before=STOPPED),
     Walk(

@@ -119,12 +119,14 @@ def test_resuming_with_some_of_it_lost_gives_the_same_race(raced, manifest, tmp_
     assert decisions(copy) == decisions(raced)
 
 
+@pytest.mark.slow
 def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, manifest, tmp_path):
     path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 1})
     assert run("sweep", path) == 0
     assert decisions(tmp_path / "race") == decisions(raced)
 
 
+@pytest.mark.slow
 def test_what_another_sweep_has_solved_is_taken_over(grid, raced, manifest, tmp_path):
     shutil.copytree(grid.folder.url.removeprefix("file://"), tmp_path / "grid")
     before = {path.name for path in (tmp_path / "grid" / "solved").iterdir()}
