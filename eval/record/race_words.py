@@ -40,5 +40,3 @@ class RaceWords:
     confirmations: Sequence[Confirmation] = ()
     metric: str = ""
     """The one that decides, by its column."""
-
-    safe: bool = True

@@ -26,10 +26,9 @@ def race_sections(sweep: StoredSweep) -> list[Section]:
 
 def _heat(sweep: StoredSweep, heat: HeatRecord) -> Iterator[Markup]:
     race, known = sweep.record.race, set(sweep.scores.cells())
-    assert sweep.race is not None
     assert race is not None
     yield paragraph(f"{heat.sentence}. A cell that left has seen fewer measurements than the others.")
-    ends, inside = cells_over_images(sweep.race, heat)
+    ends, inside = cells_over_images(heat)
     cells = Series("cells still in", ends, inside)
     yield line_chart(f"{heat.name}: cells over measurements", "measurements seen", "cells still in", [cells])
     longest = sorted((one for one in heat.runners if one.cell in known), key=lambda one: -one.end)[:_LINES]

@@ -26,7 +26,6 @@ def race_words(spec: SweepSpec, race: RaceRecord, scores: ScoreTable) -> RaceWor
         marks={one.cell: mark(heat, one) for heat in race.heats for one in heat.runners},
         confirmations=[confirmation(scores, heat, one, spec.race.seed) for heat, one in won if one is not None],
         metric=metric_info(spec.race.raced(chosen_metrics(spec))[0]).name,
-        safe=all(heat.safe for heat in race.heats),
     )
 
 
@@ -78,7 +77,7 @@ def _caption(race: RaceRecord) -> str:
     return "A cell leaves when bets that it is worse have multiplied their stake (evidence) by its rivals over alpha."
 
 
-def cells_over_images(race: RaceRecord, heat: HeatRecord) -> tuple[list[int], list[int]]:
+def cells_over_images(heat: HeatRecord) -> tuple[list[int], list[int]]:
     """For the picture of a race: after how many images how many cells were in."""
     ends = sorted({one.end for one in heat.runners} | {0, heat.seen})
     inside = [sum(one.left_after is None or one.end > end for one in heat.runners) for end in ends]

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import yaml
 
+from operators import InputError
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.score.stored_sweep import StoredSweep
@@ -211,6 +212,6 @@ def test_a_record_of_a_race_that_is_damaged_is_named(raced, tmp_path):
     shutil.copytree(raced, copy)
     (path,) = (copy / "race").iterdir()
     path.write_text("{}x")
-    with pytest.raises(Exception, match="race/"):
+    with pytest.raises(InputError, match="race/"):
         stored(copy)
     assert read_race(SweepFolder(str(raced)), "0" * 32) is None

@@ -1,13 +1,11 @@
 """The training stage of a continuous prior: v prediction of a `UNet2DModel`, with averaged weights for export."""
 
-from typing import Any
-
 import torch
 from diffusers import DDPMScheduler, UNet2DModel
 from torch import Tensor, nn
 
 from g2d2.training.attention import plain_attention
-from g2d2.training.average import averaged_copy, follow
+from g2d2.training.average import AveragedStage, averaged_copy, follow
 from g2d2.training.descent import Descent
 from g2d2.training.gaussian.denoising import denoise_at, mean_decibels
 from g2d2.training.gaussian.unet_settings import UNetSettings
@@ -46,7 +44,7 @@ def build_unet(settings: UNetSettings, side: int, channels: int) -> UNet2DModel:
     return unet
 
 
-class UNetStage:
+class UNetStage(AveragedStage[UNet2DModel]):
     """Squared error of v over all noise levels."""
 
     name = "unet"
@@ -65,11 +63,11 @@ class UNetStage:
         self.settings, self.scheduler, self.draw, self.held_out = settings, scheduler, draw, held_out
         self.peak, self.seed, self.bf16, self.device = peak, seed, bf16, device
         torch.manual_seed(seed)
-        self.unet = build_unet(settings, held_out.shape[-1], held_out.shape[1]).to(device)
-        plain_attention(self.unet, device)
-        self.average = averaged_copy(self.unet)
+        self.prior = build_unet(settings, held_out.shape[-1], held_out.shape[1]).to(device)
+        plain_attention(self.prior, device)
+        self.average = averaged_copy(self.prior)
         self.descent = Descent(
-            self.unet, _is_matrix, settings.lr_matrices, settings.lr_rest, weight_decay=settings.weight_decay
+            self.prior, _is_matrix, settings.lr_matrices, settings.lr_rest, weight_decay=settings.weight_decay
         )
 
     def step(self, index: int, fraction: float) -> dict[str, float]:
@@ -80,10 +78,10 @@ class UNetStage:
         x_0, noise, t = (part.to(self.device) for part in (x_0, noise, t))
         x_t, v = self.scheduler.add_noise(x_0, noise, t), self.scheduler.get_velocity(x_0, noise, t)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            output = self.unet(x_t, t).sample
+            output = self.prior(x_t, t).sample
         loss = (output.float() - v).square().mean()
         self.descent.step(loss, fraction)
-        follow(self.average, self.unet, self.settings.ema_decay, index)
+        follow(self.average, self.prior, self.settings.ema_decay, index)
         return {"loss": loss.item()}
 
     def report(self) -> dict[str, float]:
@@ -95,14 +93,6 @@ class UNetStage:
                 images = denoise_at(self.average, self.scheduler, truth, sigma)
             numbers[f"held_out_{sigma}"] = mean_decibels(images, truth, self.peak)
         return numbers
-
-    def state(self) -> dict[str, Any]:
-        return {"unet": self.unet.state_dict(), "average": self.average.state_dict(), "descent": self.descent.state()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.unet.load_state_dict(state["unet"])
-        self.average.load_state_dict(state["average"])
-        self.descent.load(state["descent"])
 
 
 def _is_matrix(name: str, weight: nn.Parameter) -> bool:
