@@ -9,9 +9,11 @@ import yaml
 from operators import InputError
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
+from pipelines.report import render_sweep
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
+from pipelines.track.sweep_run import race_metrics
 from tests.pipelines.sweep_cases import build_manifest, run
 
 NOISE = [0.003, 0.01, 0.03, 0.3, 3.0, 30.0]
@@ -187,6 +189,22 @@ def test_terminal_and_cells_mark_who_left(raced, manifest, tmp_path, capsys):
     assert f"left after {gone.end}" in out
     assert "won" in out
     assert "confirmed on 12 measurements that took no part" in out
+
+
+def test_the_page_draws_the_race_and_mlflow_has_its_numbers(raced):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    page = render_sweep(sweep).decode()
+    assert "The race" in page
+    assert heat.sentence in page
+    assert "cells over measurements" in page
+    gone = next(runner for runner in heat.runners if runner.left_after is not None)
+    assert f"left after {gone.end}" in page
+    numbers = race_metrics(sweep)
+    (confirmed,) = sweep.record.race.confirmations
+    assert numbers["race_cost"] == sweep.expected / 420
+    assert numbers[f"race_cells_in/{heat.task}"] == len(heat.inside)
+    assert numbers[f"confirmed_psnr/{heat.task}"] == confirmed.means["psnr"].mean
 
 
 @pytest.mark.parametrize(
