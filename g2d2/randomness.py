@@ -33,14 +33,7 @@ class RowRandom:
 
     def uniform(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
         """Numbers in (0, 1), shape (B, *shape)."""
-        keys = torch.tensor([row_key(seed, stream, step, iteration) for seed in self.seeds], dtype=torch.int32)
-        low, high = keys.to(self.device).view(-1, 2, 1).unbind(1)  # (B, 1) each
-        size = int(torch.Size(shape).numel())
-        bits = _mix(self._counter(size) ^ low)  # (B, size)
-        bits = _mix(bits.add_(high))
-        # 31 bits, so that the smallest numbers keep float32's full relative precision.
-        unit = bits.bitwise_and_(0x7FFFFFFF).to(self.dtype).add_(0.5).mul_(2.0**-31)
-        return unit.clamp_(max=1 - 2.0**-24).view(-1, *shape)
+        return self._unit((stream,), int(torch.Size(shape).numel()), step, iteration).view(-1, *shape)
 
     def gumbel(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
         """Standard Gumbel numbers, shape (B, *shape)."""
@@ -50,11 +43,22 @@ class RowRandom:
     def normal(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
         """Standard normal numbers by Box and Muller from two uniform streams, shape (B, *shape)."""
         size = int(torch.Size(shape).numel())
-        half = (-(-size // 2),)
-        radius = self.uniform(f"{stream}/radius", half, step, iteration).log_().mul_(-2).sqrt_()
-        angle = self.uniform(f"{stream}/angle", half, step, iteration).mul_(2 * math.pi)
+        units = self._unit((f"{stream}/radius", f"{stream}/angle"), -(-size // 2), step, iteration)
+        radius, angle = units.chunk(2)  # (B, half) each
+        radius = radius.log_().mul_(-2).sqrt_()
+        angle = angle.mul_(2 * math.pi)
         pairs = torch.cat([angle.cos().mul_(radius), angle.sin_().mul_(radius)], dim=1)  # (B, size or size + 1)
         return pairs[:, :size].reshape(-1, *shape)
+
+    def _unit(self, streams: tuple[str, ...], size: int, step: int, iteration: int) -> Tensor:
+        """Numbers in (0, 1) of all rows in one stream after the other, (streams * B, size)."""
+        rows = [row_key(seed, stream, step, iteration) for stream in streams for seed in self.seeds]
+        low, high = torch.tensor(rows, dtype=torch.int32).to(self.device).view(-1, 2, 1).unbind(1)  # (streams * B, 1)
+        bits = _mix(self._counter(size) ^ low)
+        bits = _mix(bits.add_(high))
+        # 31 bits, so that the smallest numbers keep float32's full relative precision.
+        unit = bits.bitwise_and_(0x7FFFFFFF).to(self.dtype).add_(0.5).mul_(2.0**-31)
+        return unit.clamp_(max=1 - 2.0**-24)
 
     def _counter(self, size: int) -> Tensor:
         if size not in self._counters:

@@ -1,11 +1,12 @@
 """Layers that give a row the same bits on a CPU whether it runs alone or among others.
 
-Torch convolves one small image by another algorithm than several, and multiplies fewer than four rows by another than
-more; either rounds differently, which a thousand steps amplify. Only such layers take a few rows more here, so that a
-lone row costs little more than it must. Attention leaves its image in another order of memory, which with one row looks
-like the usual one, and so chooses other algorithms for what follows. With 16 rows and more the algorithms change again:
-batches are split before. What remains: functions of single elements round the last few of a tensor in another way, so
-that the elements of a row must be a multiple of 32, as they are in all networks but toys.
+Torch convolves one small image by another algorithm than several where the kernel has several pixels, and multiplies
+fewer than four rows by another than more; either rounds differently, which a thousand steps amplify. A lone image is
+therefore given to the algorithm of several, and its few rows are multiplied with more. Attention leaves its image in
+another order of memory, which with one row looks like the usual one, and so chooses other algorithms for what
+follows. With 16 rows and more the algorithms change again: batches are split before. What remains: functions of
+single elements round the last few of a tensor in another way, so that the elements of a row must be a multiple of 32,
+as they are in all networks but toys.
 """
 
 from typing import Any
@@ -23,12 +24,41 @@ _LEAST_ROWS = 4
 
 
 class SteadyConv2d(nn.Conv2d):
-    """Convolves a small lone image as one of a pair."""
+    """Convolves a small lone image as it would one of several; kernels of one pixel round alike anyhow."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if len(input) > 1 or input.numel() > _LONE_IMAGE:
+        if len(input) > 1 or input.numel() > _LONE_IMAGE or self.kernel_size == (1, 1):
             return super().forward(input)
+        if input.dtype == torch.float32 and torch.backends.mkldnn.is_available() and self.padding_mode == "zeros":
+            output: Tensor = _LoneConv2d.apply(  # type: ignore[no-untyped-call]
+                input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+            )
+            return output
         return super().forward(input.expand(2, *input.shape[1:]))[:1]
+
+
+class _LoneConv2d(torch.autograd.Function):
+    """The algorithm that several images take, called by name for one; its gradient is that of one of a pair."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        context: Any, image: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *rest: Any
+    ) -> Tensor:
+        context.save_for_backward(image, weight)
+        context.placed = (stride, padding, *rest)
+        output: Tensor = torch.mkldnn_convolution(image, weight, bias, padding, stride, *rest)
+        return output
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        image, weight = (tensor for tensor in context.saved_tensors)
+        stride, padding, dilation, groups = context.placed
+        pair = (tensor.expand(2, *tensor.shape[1:]) for tensor in (gradient, image))
+        wanted = (context.needs_input_grad[0], False, False)  # networks are frozen
+        by_image, _, _ = torch.ops.aten.convolution_backward(
+            *pair, weight, None, stride, padding, dilation, False, (0, 0), groups, wanted
+        )
+        return (by_image[:1] if wanted[0] else None, *[None] * 6)
 
 
 class SteadyLinear(nn.Linear):
