@@ -26,39 +26,60 @@ _LEAST_ROWS = 4
 class SteadyConv2d(nn.Conv2d):
     """Convolves a small lone image as it would one of several; kernels of one pixel round alike anyhow."""
 
+    _mirrored: tuple[Any, Tensor] | None = None
+
     def forward(self, input: Tensor) -> Tensor:
-        if len(input) > 1 or input.numel() > _LONE_IMAGE or self.kernel_size == (1, 1):
+        if input.shape[1:].numel() > _LONE_IMAGE or self.kernel_size == (1, 1):
             return super().forward(input)
-        if input.dtype == torch.float32 and torch.backends.mkldnn.is_available() and self.padding_mode == "zeros":
-            output: Tensor = _LoneConv2d.apply(  # type: ignore[no-untyped-call]
-                input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-            )
+        plain = self.padding_mode == "zeros" and not isinstance(self.padding, str) and not self.weight.requires_grad
+        named = torch.backends.mkldnn.is_available() and not torch.compiler.is_compiling()
+        if plain and named and input.dtype == torch.float32:
+            placed = (self.padding, self.stride, self.dilation, self.groups)
+            mirror = self._mirror() if torch.is_grad_enabled() and input.requires_grad else None
+            output: Tensor = _SmallConv2d.apply(input, self.weight, self.bias, mirror, placed)  # type: ignore[no-untyped-call]
             return output
-        return super().forward(input.expand(2, *input.shape[1:]))[:1]
+        return super().forward(input) if len(input) > 1 else super().forward(input.expand(2, *input.shape[1:]))[:1]
+
+    def _mirror(self) -> Tensor | None:
+        """The kernel whose convolution is the gradient; none where images change their size."""
+        if self.stride != (1, 1) or self.groups > 1 or isinstance(self.padding, str):
+            return None
+        placed = zip(self.padding, self.dilation, self.kernel_size, strict=True)
+        if any(2 * pad != step * (size - 1) for pad, step, size in placed):
+            return None
+        state = (self.weight.data_ptr(), self.weight._version)
+        if self._mirrored is None or self._mirrored[0] != state:
+            self._mirrored = (state, self.weight.detach().flip(2, 3).transpose(0, 1).contiguous())
+        return self._mirrored[1]
 
 
-class _LoneConv2d(torch.autograd.Function):
-    """The algorithm that several images take, called by name for one; its gradient is that of one of a pair."""
+class _SmallConv2d(torch.autograd.Function):
+    """The algorithm that several images take, called by name; its gradient by itself, or by that of a pair."""
 
     @staticmethod
     def forward(  # type: ignore[override]
-        context: Any, image: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *rest: Any
+        context: Any, images: Tensor, weight: Tensor, bias: Tensor | None, mirror: Tensor | None, placed: Any
     ) -> Tensor:
-        context.save_for_backward(image, weight)
-        context.placed = (stride, padding, *rest)
-        output: Tensor = torch.mkldnn_convolution(image, weight, bias, padding, stride, *rest)
+        context.save_for_backward(images, weight, mirror)
+        context.placed = placed
+        output: Tensor = torch.mkldnn_convolution(images, weight, bias, *placed)
         return output
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        image, weight = (tensor for tensor in context.saved_tensors)
-        stride, padding, dilation, groups = context.placed
-        pair = (tensor.expand(2, *tensor.shape[1:]) for tensor in (gradient, image))
-        wanted = (context.needs_input_grad[0], False, False)  # networks are frozen
-        by_image, _, _ = torch.ops.aten.convolution_backward(
-            *pair, weight, None, stride, padding, dilation, False, (0, 0), groups, wanted
-        )
-        return (by_image[:1] if wanted[0] else None, *[None] * 6)
+        images, weight, mirror = context.saved_tensors
+        by_images = None
+        if context.needs_input_grad[0] and mirror is not None:
+            by_images = torch.mkldnn_convolution(gradient, mirror, None, *context.placed)
+        elif context.needs_input_grad[0]:
+            rows = max(2, len(images))
+            padding, stride, dilation, groups = context.placed
+            by_images, _, _ = torch.ops.aten.convolution_backward(
+                *(tensor.expand(rows, *tensor.shape[1:]) for tensor in (gradient, images)),
+                *(weight, None, stride, padding, dilation, False, (0, 0), groups, (True, False, False)),
+            )
+            by_images = by_images[: len(images)]
+        return (by_images, *[None] * 4)  # networks are frozen
 
 
 class SteadyLinear(nn.Linear):
