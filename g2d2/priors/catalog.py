@@ -125,6 +125,21 @@ _PRIORS = (
         digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10-latent` computes it",
     ),
     KnownPrior(
+        name="cifar10-masked",
+        family="masked_image",
+        home=Home.PACKAGED,
+        location="cifar10-masked",
+        licence=_EMBEDDED_LICENCE,
+        size="10.8 MB",
+        image_size=32,
+        token_side=8,
+        codes=1024,
+        notes="small masked generative model of CIFAR-10 in aMUSEd's layout, on the codes and decoder of `cifar10`, "
+        "3.9 M parameters, trained by `g2d2 prior train` on a CPU core",
+        citation=_CIFAR10,
+        digest_reason="the packaged folder is part of this version; `g2d2 prior info cifar10-masked` computes it",
+    ),
+    KnownPrior(
         name="cmu-motion",
         family="masked_motion",
         home=Home.PACKAGED,

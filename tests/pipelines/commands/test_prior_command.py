@@ -42,7 +42,7 @@ def test_list_is_a_table_and_json(capsys):
     assert lines[0].split() == ["name", "family", "home", "installed", "size", "shape", "licence", "digest"]
     names = [line.split()[0] for line in lines[1 : lines.index("")]]
     assert names[0] == "cifar10"
-    assert {"cifar10-pixel", "cifar10-latent", "cmu-motion", "ithq", "cvqdiff-ffhq"} < {*names}
+    assert {"cifar10-pixel", "cifar10-latent", "cifar10-masked", "cmu-motion", "ithq", "cvqdiff-ffhq"} < {*names}
     assert run("list", "--json") == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["ithq"]["location"] == "microsoft/vq-diffusion-ithq"
