@@ -3,13 +3,12 @@
 Written from a description of what the published code does, with its costs kept on purpose: every weight and the blur
 kernel collect gradients, the graph is retained, so an iteration's activations live until the next one has its own,
 the blur is one dense convolution, both guidance passes always run, distributions are sorted for truncation even where
-nothing is cut, losses are read back at every iteration, and the text is encoded for every image. As there, the
+little is cut, losses are read back at every iteration, and the text is encoded for every image. As there, the
 transformer runs without gradients.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -70,7 +69,7 @@ def restore_as_published(
     z = torch.full((1, side * side), schedule.mask_id)
     losses: list[tuple[float, float, float]] = []
     log_alpha: Tensor | None = None
-    for step, (t, s) in enumerate(pairwise(schedule.levels(settings.steps))):
+    for step, (t, s) in enumerate(schedule.transitions(settings.steps, "one-level")):
         log_prior = _guided_prior(parts, z, t, states, settings.guidance)
         mixed = log_prior if log_alpha is None else settings.gamma * log_prior + (1 - settings.gamma) * log_alpha
         logits = nn.Parameter(mixed.log_softmax(dim=1))
@@ -126,10 +125,10 @@ def _guided_prior(parts: Components, z: Tensor, t: int, states: Tensor, guidance
 
 
 def _sorted_truncation(log_probs: Tensor, top_p: float) -> Tensor:
-    """Truncation by sorting at any top_p, also where it cuts nothing."""
+    """Truncation by sorting at any top_p; at 1 too, where the sum of a certain token's codes is 1 after a few."""
     ordered, order = log_probs.sort(dim=1, descending=True)
-    mass = ordered.exp()
-    kept = mass.cumsum(dim=1) - mass < top_p
+    below = ordered.exp().cumsum(dim=1) < top_p
+    kept = torch.cat([torch.ones_like(below[:, :1]), below[:, :-1]], dim=1)
     return log_probs.masked_fill(~kept.gather(1, order.argsort(dim=1)), LOG_FLOOR)
 
 

@@ -12,13 +12,20 @@ LOG_FLOOR = -70.0
 """Log-probability that stands for zero, as in VQ-Diffusion."""
 
 
-def truncate_top_p(log_probs: Tensor, top_p: float) -> Tensor:
-    """Keep the likeliest codes up to cumulative probability top_p (always one), floor the rest. (B, K, D)"""
-    if top_p >= 1:
+def truncate_top_p(log_probs: Tensor, top_p: float, rounded: bool = False) -> Tensor:
+    """Keep the likeliest codes up to cumulative probability top_p (always one), floor the rest. (B, K, D)
+
+    `rounded` goes by the running sum in float32, which reaches 1 before the last code: it cuts at top_p = 1 too.
+    """
+    if top_p >= 1 and not rounded:
         return log_probs
     ordered, order = log_probs.sort(dim=1, descending=True)
     mass = ordered.exp()
-    kept = mass.cumsum(dim=1) - mass < top_p  # what lies before a code decides, so the first one always stays
+    if rounded:
+        kept = (mass.float().cumsum(dim=1) < top_p).roll(1, dims=1)
+        kept[:, 0] = True
+    else:
+        kept = mass.cumsum(dim=1) - mass < top_p  # what lies before a code decides, so the first one always stays
     return log_probs.masked_fill(~torch.zeros_like(kept).scatter_(1, order, kept), LOG_FLOOR)
 
 
@@ -33,7 +40,7 @@ class TokenSampler:
     def __init__(self, schedule: NoiseSchedule, batch: G2D2Settings, markov: list[bool], random: RowRandom):
         self.schedule = schedule
         self.remasking = batch.remasking
-        self.top_p = batch.top_p
+        self.top_p, self.rounded = batch.top_p, batch.truncation == "rounded"
         self.random = random
         self.any_star, self.any_markov = not all(markov), any(markov)
         self.is_markov = torch.tensor(markov, device=random.device).unsqueeze(1)  # (B, 1)
@@ -52,7 +59,7 @@ class TokenSampler:
         return torch.where(self.is_markov, markov, star)
 
     def _draw_star(self, log_alpha: Tensor, noise: Tensor, s: int, step: int, active: Tensor | None) -> Tensor:
-        log_alpha = truncate_top_p(log_alpha, self.top_p)
+        log_alpha = truncate_top_p(log_alpha, self.top_p, self.rounded)
         if self.remasking == "independent":
             return draw_categorical(log_star_marginal(log_alpha, self.schedule, s), noise)
         z_0 = draw_categorical(log_alpha, noise[:, :-1])

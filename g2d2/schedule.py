@@ -8,12 +8,13 @@ with gamma; the mask absorbs.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from g2d2.choices import BetaDenominator
+from g2d2.choices import BetaDenominator, TokenSpacing
 from operators import InputError
 
 
@@ -72,6 +73,14 @@ class NoiseSchedule:
         if not 1 <= steps <= self.train_steps:
             raise InputError(f"steps: {steps} is not between 1 and the prior's {self.train_steps} training steps.")
         return [round(self.train_steps * (steps - i) / steps) for i in range(steps + 1)]
+
+    def transitions(self, steps: int, spacing: TokenSpacing = "even") -> list[tuple[int, int]]:
+        """Levels t and s of every step, which asks the prior at t and draws z_s.
+
+        With `one-level` t is s + 1 wherever the step before has ended: with fewer steps than trained, the prior is
+        then told less noise than there is.
+        """
+        return [(s + 1 if spacing == "one-level" else t, s) for t, s in pairwise(self.levels(steps))]
 
     def with_beta(self, denominator: BetaDenominator) -> "NoiseSchedule":
         return NoiseSchedule(self.alpha_bar, self.gamma_bar, self.num_codes, denominator)

@@ -1,6 +1,5 @@
 """G2D2 (Algorithm 1) and its Markov ablation (Algorithm 2) as one batched loop."""
 
-from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -13,7 +12,7 @@ from g2d2.objective import kl_with_gradient, misfit, schedule_weight
 from g2d2.optimizers import RowOptimizer
 from g2d2.priors.base import Condition, Discrete, Prior, PriorFacts
 from g2d2.relaxation import embed, lookup, needs_noise, relax
-from g2d2.sampling import TokenSampler, draw_categorical
+from g2d2.sampling import TokenSampler, draw_categorical, truncate_top_p
 from operators import Operator
 
 
@@ -38,8 +37,8 @@ class G2D2(Method[G2D2Settings, Discrete]):
         schedule = prior.schedule.with_beta(shared.beta_denominator)
         if shared.code_moves == "none":
             schedule = schedule.without_moves()
-        levels, mask = schedule.levels(shared.steps), schedule.mask_id
-        record.levels = levels[:-1]
+        transitions, mask = schedule.transitions(shared.steps, shared.spacing), schedule.mask_id
+        record.levels = [t for t, _ in transitions]
         condition = prior.condition(
             batch.prompts, [row.guidance for row in batch.settings], batch.operator.x_shapes(len(batch))
         )
@@ -49,10 +48,12 @@ class G2D2(Method[G2D2Settings, Discrete]):
 
         z = torch.full((len(batch), prior.num_tokens), mask, device=prior.device)  # z_T
         log_alpha = None
-        for step, (t, s) in enumerate(pairwise(levels)):
+        for step, (t, s) in enumerate(transitions):
             with record.prior(condition.passes):
                 seen = z if prior.mask_id == mask else torch.where(z == mask, prior.mask_id, z)
                 log_prior = prior.log_probs(seen, t, condition, shared.prior_top_p).to(prior.dtype)
+                if shared.truncation == "rounded":
+                    log_prior = truncate_top_p(log_prior, shared.prior_top_p, rounded=True)
             log_alpha = log_prior if log_alpha is None else gamma * log_prior + (1 - gamma) * log_alpha
             log_alpha = variational.minimise(log_alpha.log_softmax(dim=1), log_prior, step, record)
             if shared.steps - step in record.snapshot_steps:

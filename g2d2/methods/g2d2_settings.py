@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from g2d2.choices import BetaDenominator, OptimizerName, Process, Relaxation, Remasking
+from g2d2.choices import BetaDenominator, OptimizerName, Process, Relaxation, Remasking, TokenSpacing
 from g2d2.methods.settings import MethodSettings, free
 
 
@@ -51,6 +51,10 @@ class G2D2Settings(MethodSettings):
     """Truncation of alpha where star draws z_0."""
     prior_top_p: float = Field(1.0, gt=0, le=1)
     """Truncation of the prior's own distribution."""
+    truncation: Literal["exact", "rounded"] = "exact"
+    """`exact` cuts nothing at 1; `rounded` goes by a float32 sum as the published code does, which reaches 1 early."""
+    spacing: TokenSpacing = "even"
+    """With fewer steps than trained: `even` asks the prior at z's own level, `one-level` one above the next z's."""
     final: Literal["sample", "argmax", "expectation"] = "sample"
     """How the last alpha becomes the reconstruction."""
     kl_gradient: Literal["exact", "raw-logits"] = "exact"
@@ -72,6 +76,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "kl_gradient": "raw-logits",
         "weight_schedule": "endpoints",
         "beta_denominator": "K",
+        "truncation": "rounded",
+        "spacing": "one-level",
     },
     "aps": {"relaxation": "quantized-expectation", "remasking": "posterior-confidence", "steps": 15},
     "motion": {

@@ -61,6 +61,18 @@ def test_top_p_keeps_the_likeliest_codes_and_always_one():
     assert kept(0.01) == [True, False, False, False]
 
 
+def test_a_rounded_sum_cuts_at_one_where_a_token_is_certain():
+    """By float32, 0.9999 + 0.0001 is 1 already: what comes after is cut, as the published code cuts it."""
+    certain = torch.tensor([0.9999, 0.0001, 3e-9, 1e-9])
+    unsure = torch.tensor([0.4, 0.3, 0.2, 0.1])
+    log_probs = torch.stack([certain, unsure], dim=1).log()[None]  # (1, 4, 2)
+    kept = truncate_top_p(log_probs, 1.0, rounded=True) > LOG_FLOOR
+    assert kept[0].T.tolist() == [[True, True, False, False], [True] * 4]
+    assert torch.equal(truncate_top_p(log_probs, 1.0), log_probs)
+    for top_p in (0.05, 0.35, 0.65, 0.95):  # away from rounding both rules are one
+        assert torch.equal(truncate_top_p(log_probs, top_p, rounded=True), truncate_top_p(log_probs, top_p))
+
+
 def test_truncated_star_never_draws_what_was_cut():
     log_alpha = torch.tensor([0.01, 0.02, 0.07, 0.9]).log().view(1, K, 1).expand(1, K, D)
     z = sampler([False], remasking="exact-count", top_p=0.95).draw(log_alpha, torch.full((1, D), K), 1, 2, step=0)

@@ -86,6 +86,15 @@ def test_levels_are_evenly_spaced(steps, levels):
     assert vq_diffusion_schedule(CONFIG).levels(steps) == levels
 
 
+def test_one_level_asks_just_above_where_each_step_ends():
+    """The published code's timesteps for 20 of 100 steps: 95, 90, ..., 0, each the level above it."""
+    schedule = vq_diffusion_schedule({"num_vec_classes": 5, "num_train_timesteps": 100})
+    one_level = schedule.transitions(20, "one-level")
+    assert [t - 1 for t, _ in one_level] == list(range(95, -1, -5))
+    assert [s for _, s in one_level] == [s for _, s in schedule.transitions(20)] == schedule.levels(20)[1:]
+    assert schedule.transitions(100, "one-level") == schedule.transitions(100)
+
+
 @pytest.mark.parametrize("steps", [0, 7])
 def test_more_steps_than_trained_are_refused(steps):
     with pytest.raises(InputError, match=f"steps: {steps} is not between 1 and the prior's 6 training steps"):

@@ -164,6 +164,7 @@ OPTIONS = {
     "final": ["argmax", "expectation"],
     "kl_gradient": "raw-logits",
     "weight_schedule": "endpoints",
+    "spacing": "one-level",
 }
 
 

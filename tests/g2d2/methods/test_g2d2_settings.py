@@ -29,7 +29,9 @@ def test_the_paper_and_its_published_code_differ_where_the_facts_say():
         paper, code = settings("paper", experiment), settings("reference", experiment)
         return {name for name in G2D2Settings.model_fields if getattr(paper, name) != getattr(code, name)}
 
-    always = {"process", "remasking", "top_p", "kl_gradient", "weight_schedule", "beta_denominator"}
+    always = {"process", "remasking", "top_p", "kl_gradient", "weight_schedule", "beta_denominator"} | {
+        "truncation", "spacing"
+    }  # fmt: skip
     assert difference("imagenet-gaussian-deblur") == always
     assert difference("imagenet-sr4") == always | {"lambda_lr"}
     assert difference("ffhq-gaussian-deblur") == always | {"guidance"}

@@ -101,7 +101,10 @@ def test_a_method_never_waits_for_the_device(name, kind):
 G2D2_FEW = {"steps": 4, "iterations": 3}
 G2D2_OPTIONS = {
     "both processes and guidances": [{"process": "star"}, {"process": "markov", "guidance": 0.0}, {"guidance": 1.0}],
-    "exact counts": [{"remasking": "exact-count", "top_p": 0.9, "prior_top_p": 0.9}] * ROWS,
+    "exact counts": [
+        {"remasking": "exact-count", "top_p": 0.9, "prior_top_p": 0.9, "truncation": "rounded", "spacing": "one-level"}
+    ]
+    * ROWS,
     "confidence": [{"remasking": "posterior-confidence", "final": "argmax"}] * ROWS,
     "other relaxations": [{"relaxation": "gumbel-st", "final": "expectation", "optimizer": "adam"}] * ROWS,
     "means": [{"relaxation": "quantized-expectation", "code_moves": "none", "optimizer_memory": "run"}] * ROWS,
