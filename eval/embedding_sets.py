@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from eval.distribution.distances import frechet_distance
 from eval.distribution.moments import Moments
+from eval.distribution.motion_names import DIVERSITY, FRECHET, MATCHING, RANKED, T2M, TOPS, set_names
 from operators.errors import InputError
 
 Array = NDArray[np.float64]
 
-T2M = "t2m"
-"""The evaluator of Guo et al. (CVPR 2022): on its embeddings alone do these numbers carry published names."""
-GROUP, TOP, PAIRS = 32, 3, 300
-"""Texts among which the right one is looked for, ranks that count, and random pairs of motions."""
+GROUP, PAIRS = 32, 300
+"""Texts among which the right one is looked for, and random pairs of motions."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,38 @@ class SetScore:
     repeats: int
 
 
-def set_names(evaluator: str) -> dict[str, str]:
-    """What the three numbers are called on this evaluator's embeddings."""
-    plain = {"frechet": "fid", "r_precision": "r_precision", "diversity": "diversity"}
-    return plain if evaluator == T2M else {kind: f"{kind}_{evaluator}" for kind in plain}
+@dataclass(frozen=True)
+class EmbeddedSet:
+    """Motions of one side, and texts of those that have one."""
+
+    motions: NDArray[Any]  # (N, E)
+    texts: NDArray[Any]  # (M, E)
+    told: NDArray[np.intp]  # (M,), the motion that each text belongs to
 
 
-def r_precision(texts: NDArray[Any], motions: NDArray[Any], seed: int = 0, top: int = TOP, group: int = GROUP) -> float:
+def set_score(
+    kind: str, evaluator: str, own: EmbeddedSet, real: NDArray[Any], repeats: int = 20, seed: int = 0
+) -> SetScore:
+    """One of `KINDS` of a set; an InputError says what it lacks. Published names have published numbers of pairs."""
+    name = set_names(evaluator)[kind]
+    if kind == FRECHET:
+        return SetScore(name, set_frechet(real, own.motions), None, 1)
+    if kind == MATCHING:
+        return SetScore(name, matching_score(own.texts, own.motions[own.told]), None, 1)
+    if kind == DIVERSITY:
+        pairs = PAIRS if evaluator == T2M else min(PAIRS, len(own.motions))
+        return repeated(name, lambda seed: diversity(own.motions, seed, pairs), repeats, seed)
+    top = RANKED[kind]
+    return repeated(name, lambda seed: r_precision(own.texts, own.motions[own.told], seed, top), repeats, seed)
+
+
+def r_precision(
+    texts: NDArray[Any], motions: NDArray[Any], seed: int = 0, top: int = TOPS[-1], group: int = GROUP
+) -> float:
     """How often a motion's own text is among the `top` nearest of `group`, in groups that the seed draws.
 
-    Pairs that fill no whole group are left out, as published: another size of group would be another number.
+    Another motion's text that is as near, such as the same words, is no rival. Pairs that fill no whole group are left
+    out, as published: another size of group would be another number.
     """
     texts, motions = _paired(texts, motions)
     if len(texts) < group:
@@ -56,11 +77,21 @@ def r_precision(texts: NDArray[Any], motions: NDArray[Any], seed: int = 0, top: 
     return hits / total
 
 
+def matching_score(texts: NDArray[Any], motions: NDArray[Any]) -> float:
+    """The mean distance of a motion to its own text; lower is better."""
+    texts, motions = _paired(texts, motions)
+    if not len(texts):
+        raise InputError("matching_score: there are 0 pairs of text and motion: at least 1 is needed.")
+    return float(np.linalg.norm(motions - texts, axis=1).mean())
+
+
 def diversity(motions: NDArray[Any], seed: int = 0, pairs: int = PAIRS) -> float:
     """The mean distance of random pairs; near that of real motions is better, not more."""
     motions = _finite(motions)
-    if len(motions) < pairs:
-        raise InputError(f"diversity: there are {len(motions)} motions: at least {pairs} are needed for its pairs.")
+    if len(motions) < max(2, pairs):
+        raise InputError(
+            f"diversity: there are {len(motions)} motions: at least {max(2, pairs)} are needed for its pairs."
+        )
     random = np.random.default_rng(seed)
     first, second = (random.choice(len(motions), pairs, replace=False) for _ in range(2))
     return float(np.linalg.norm(motions[first] - motions[second], axis=1).mean())
@@ -68,6 +99,10 @@ def diversity(motions: NDArray[Any], seed: int = 0, pairs: int = PAIRS) -> float
 
 def set_frechet(real: NDArray[Any], generated: NDArray[Any]) -> float:
     """The Frechet distance between Gaussians of two sets of embeddings."""
+    if min(len(real), len(generated)) < 2:
+        raise InputError(
+            f"frechet: there are {len(real)} real and {len(generated)} generated motions: each side needs at least 2."
+        )
     return frechet_distance(Moments.from_features(_finite(real)), Moments.from_features(_finite(generated)))
 
 

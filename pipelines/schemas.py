@@ -84,6 +84,8 @@ DISTANCES = pa.schema(
         ("expected", pa.int64()),
         ("note", pa.string()),
         ("unavailable", pa.string()),
+        ("interval", pa.float64()),
+        ("of_truth", pa.float64()),
     ]
 )
 """One distance of one cell, over how many of its images, or why there is none."""

@@ -154,6 +154,7 @@ WALKS = [
             "g2d2 manifest build HumanML3D/": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
             "g2d2 manifest build recordings/": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
             "g2d2 manifest build joints.parquet": "a data set; tests/pipelines/manifest/test_motion_manifest.py",
+            "python -m eval.motion_matching": "a data set; tests/eval/motion_matching/test_matching_network.py",
         },
         after="test -s out/walk/circle.gif; ls manifests/mine manifests/paths",
     ),

@@ -1,5 +1,7 @@
 """How far two sets of images are apart: FID and KID through clean-fid, and the same distances on VGG16 features.
 
+Sets of motions are told by their embeddings, see `motion_sets`.
+
 The names below load on first use: what a distance is called is known without torch.
 """
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
         distribution_names,
         distribution_network,
         distribution_settings,
+        distribution_signal,
         score_distribution,
     )
     from eval.distribution.results import CellDistance, DistributionResult, Unavailable
@@ -34,6 +37,7 @@ __all__ = [
     "distribution_names",
     "distribution_network",
     "distribution_settings",
+    "distribution_signal",
     "extract_features",
     "frechet_distance",
     "kernel_distance",
@@ -55,6 +59,7 @@ __getattr__ = on_first_use(
         "distribution_names": "registry",
         "distribution_network": "registry",
         "distribution_settings": "registry",
+        "distribution_signal": "registry",
         "extract_features": "extractors",
         "frechet_distance": "distances",
         "kernel_distance": "distances",

@@ -8,8 +8,10 @@ import torch
 
 from eval.distribution.extractors import FeatureExtractor
 from eval.distribution.inception import find_inception, load_inception
+from eval.distribution.motion_names import EMBEDDED, T2M
 from eval.distribution.results import Unavailable
 from eval.distribution.vgg16 import load_vgg16
+from eval.motion_evaluators import load_evaluator
 from eval.weights import downloads_allowed, find_weights
 from operators.errors import InputError
 from operators.validation import shorten
@@ -43,7 +45,10 @@ def load_extractor(
 
 
 def absent_network(name: str) -> str | None:
-    """Why a network's weights are not on this machine; None where they are, or may be fetched. Nothing is loaded."""
+    """Why a network's weights are not on this machine; None where they are, or may be fetched."""
+    if name in (EMBEDDED, T2M):
+        evaluator = load_evaluator(name)
+        return evaluator.reason if isinstance(evaluator, Unavailable) else None
     if downloads_allowed():
         return None
     if name == "inception":

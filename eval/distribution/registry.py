@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from eval.distribution.motion_names import MOTION_SETS
 from eval.distribution.results import DistributionResult
 from eval.distribution.settings import DistributionSettings, KernelSettings, KidSettings, ReferenceSettings
 from operators.errors import InputError
@@ -33,9 +34,14 @@ _REGISTRY = {
 }
 
 
-def distribution_names() -> list[str]:
-    """Every name, those other papers report first."""
-    return list(_REGISTRY)
+def distribution_names(signal: str | None = None) -> list[str]:
+    """Every name, or those of one signal; of images those that other papers report first."""
+    return [*(_REGISTRY if signal in (None, "image") else ()), *(MOTION_SETS if signal in (None, "motion") else ())]
+
+
+def distribution_signal(name: str) -> str:
+    """The signal whose sets the metric called `name` compares."""
+    return "motion" if name in MOTION_SETS else "image"
 
 
 def distribution_settings(name: str) -> type[DistributionSettings]:
@@ -45,7 +51,7 @@ def distribution_settings(name: str) -> type[DistributionSettings]:
 
 def distribution_network(name: str) -> str:
     """The network whose features the metric called `name` reads; metrics of one network share them."""
-    return _find(name).network
+    return MOTION_SETS[name][0] if name in MOTION_SETS else _find(name).network
 
 
 def build_distribution(

@@ -1,6 +1,6 @@
 """What a distribution metric answers: a number with the counts behind it, or the reason why there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,10 @@ class CellDistance:
     """Images that the cell would have if all were solved and scored."""
 
     unavailable: str | None = None
+    interval: float | None = field(default=None, repr=False)
+    """Half the width of its 95 % interval, where it is a mean over random groups or pairs."""
+    of_truth: float | None = field(default=None, repr=False)
+    """The same number of the truths, where they have one."""
 
     @property
     def whole(self) -> bool:
@@ -30,10 +34,12 @@ class CellDistance:
         return self.value is not None and self.images == self.expected
 
     def __str__(self) -> str:
-        """`12.3`, `12.3 (over 12 of 16 images)`, or `-` where there is none."""
+        """`12.3`, `12.3 (over 12 of 16 images)`, `0.61 ± 0.02 (real 0.83)`, or `-` where there is none."""
         if self.value is None:
             return "-"
-        return f"{self.value:.3f}" + ("" if self.whole else f" (over {self.images} of {self.expected} images)")
+        words = f"{self.value:.3f}" + ("" if self.interval is None else f" ± {self.interval:.3f}")
+        words += "" if self.of_truth is None else f" (real {self.of_truth:.3f})"
+        return words + ("" if self.whole else f" (over {self.images} of {self.expected} images)")
 
     def problem(self) -> str | None:
         """Why it is not what it should be."""
@@ -72,6 +78,12 @@ class DistributionResult(BaseModel):
 
     left_out_images: int = 0
     """Images left out because a value was NaN or infinite."""
+
+    interval: float | None = None
+    """Half the width of the value's 95 % interval, where it is a mean over random groups or pairs."""
+
+    of_truth: float | None = None
+    """The same number of the ground truths, where they have one."""
 
     reference: str | None = None
     """Data set whose published statistics stood for the ground truths."""

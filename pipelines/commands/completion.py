@@ -36,7 +36,7 @@ def _names() -> Mapping[str, Sequence[str]]:
         "task": tasks,
         "tasks": tasks,
         "operator": operator_names(),
-        "metrics": [*metrics, *distribution_names()],
+        "metrics": [*metrics, *distribution_names("image")],
         "distribution": distribution_names(),
         "tolerance": [f"{metric}=" for metric in metrics],
         "prior": priors,

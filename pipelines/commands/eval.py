@@ -14,6 +14,7 @@ from pydantic import BaseModel, create_model
 from torch import Tensor
 
 from eval.distribution import build_distribution, distribution_names, distribution_settings
+from eval.distribution.motion_names import EMBEDDED
 from eval.distribution.results import DistributionResult
 from eval.metrics import (
     METRICS,
@@ -23,7 +24,7 @@ from eval.metrics import (
     metric_names,
     metric_settings,
 )
-from eval.motion_evaluators import EVALUATORS
+from eval.motion_evaluators import open_evaluator
 from eval.pairing import Pairing, Read, pair_pictures
 from eval.weights import find_weights
 from operators import InputError, operator_settings
@@ -60,14 +61,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         nargs="+",
         metavar="NAME",
-        help=f"per image: {', '.join(per_image)}, or module:thing; per set: {', '.join(distribution_names())} "
+        help=f"per image: {', '.join(per_image)}, or module:thing; per set: {', '.join(distribution_names('image'))} "
         "(default: psnr ssim lpips_vgg)",
     )
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="settings of metrics; of motions, "
         "those of the operator path that says at which key frames they are compared"
     )  # fmt: skip
-    parser.add_argument("--evaluator", metavar="NAME", help="motions: module:thing that embeds motions and texts")
+    parser.add_argument(
+        "--evaluator", default=EMBEDDED, metavar="NAME", help="motions: what embeds motions and texts: cmu (default), "
+        "t2m:FOLDER for the evaluator of published tables, or module:thing"
+    )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=20, metavar="N", help="motions: draws of groups and pairs")
     parser.add_argument("--seed", type=int, default=0, help="motions: seed of key frames, groups and pairs")
     parser.add_argument("--fps", type=float, metavar="N", help="motions: frame rate, instead of what files say")
@@ -89,12 +93,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"batch is {args.batch}: it must be at least 1.")
     usable_device(args.device)
     names = _chosen(args.metrics)
-    per_image = [name for name in names if name not in distribution_names()]
+    per_image = [name for name in names if name not in distribution_names("image")]
     infos, settings = [metric_info(name) for name in per_image], _settings(names, args.set)
     pairing = pair_pictures(args.truth, args.reconstruction)
     metrics = [build_metric(name, settings[name], device=args.device) for name in per_image]
     sets = [
-        build_distribution(name, settings[name], device=args.device) for name in names if name in distribution_names()
+        build_distribution(name, settings[name], device=args.device)
+        for name in names
+        if name in distribution_names("image")
     ]
     decode = partial(_decode, background=args.background)
     rows: list[Row] = []
@@ -129,7 +135,7 @@ def _run_motion(args: argparse.Namespace) -> int:
     if args.repeats < 1:
         raise InputError(f"repeats is {args.repeats}: it must be at least 1.")
     params = parse_changes(args.set, {"path": operator_settings("path")})["path"]
-    evaluator = EVALUATORS.find(args.evaluator)() if args.evaluator else None
+    evaluator = open_evaluator(args.evaluator)
     folders = {
         side: read_motions(str(source), args.fps, args.cut)
         for side, source in (("real", args.truth), ("generated", args.reconstruction))
@@ -160,9 +166,9 @@ def _run_motion(args: argparse.Namespace) -> int:
 def _chosen(given: Sequence[str] | None) -> list[str]:
     if given is None:
         return _default_metrics()
-    known = [*metric_names(), *distribution_names()]
+    known = [*metric_names(), *distribution_names("image")]
     for name in given:
-        if name in distribution_names():
+        if name in distribution_names("image"):
             continue
         if not METRICS.known(name):
             raise InputError(
@@ -191,7 +197,8 @@ def _default_metrics() -> list[str]:
 def _settings(names: Sequence[str], words: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What `--set` says to each metric: a key goes to every chosen metric that knows it."""
     models: dict[str, type[BaseModel]] = {
-        name: distribution_settings(name) if name in distribution_names() else metric_settings(name) for name in names
+        name: distribution_settings(name) if name in distribution_names("image") else metric_settings(name)
+        for name in names
     }
     fields: dict[str, Any] = {
         key: (info.annotation, info) for model in models.values() for key, info in model.model_fields.items()

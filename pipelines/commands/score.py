@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--distribution", nargs="+", metavar="NAME",
-        help=f"distances over all images of a cell: {', '.join(distribution_names())}",
+        help=f"of all reconstructions of a cell at once: {', '.join(distribution_names())}",
     )  # fmt: skip
     parser.add_argument("--again", action="store_true", help="also what is scored already")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from eval.distribution import absent_network, distribution_network
+from eval.distribution import absent_network, distribution_network, distribution_signal
 from eval.metrics import check_metrics
 from g2d2.methods import Method, find_method
 from g2d2.priors.base import PriorFacts
@@ -166,8 +166,11 @@ def check_scoring(
             list(metrics), signal=kind.signal, x_shape=kind.x_shape, truths_missing=missing, total=total
         )
     reasons = {name: absent_network(distribution_network(name)) for name in distribution}
-    if kind is not None and kind.signal != "image" and reasons:
-        raise InputError(f"distribution: {', '.join(reasons)} is of images, and task {kind.task!r} has {kind.signal}s.")
+    for name in reasons if kind is not None else ():
+        if kind is not None and distribution_signal(name) != kind.signal:
+            raise InputError(
+                f"distribution: {name} is of {distribution_signal(name)}s, and task {kind.task!r} has {kind.signal}s."
+            )
     return [
         *warnings, *(f"distribution: {name} will have no value: {why}" for name, why in reasons.items() if why)
     ]  # fmt: skip

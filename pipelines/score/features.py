@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +16,18 @@ from torch import Tensor
 from eval.distribution import (
     CellDistance,
     DistributionResult,
+    FeatureExtractor,
     Unavailable,
     build_distribution,
     distribution_network,
+    distribution_signal,
     extract_features,
     load_extractor,
 )
+from eval.distribution.motion_names import EMBEDDED, T2M
+from eval.distribution.motion_sets import score_motion_set
+from eval.embedding_sets import EmbeddedSet
+from eval.motion_evaluators import MotionEvaluator, load_evaluator
 from operators import InputError
 from operators.plurals import counted
 from pipelines.plan.planning import Plan
@@ -31,12 +37,11 @@ from pipelines.score.scorings import Scoring
 from pipelines.storage import readable
 from pipelines.storage.sweep_folder import SweepFolder
 
-_SINCE_COUNTED = "expected"
-"""The one column that tables of earlier versions lack."""
+_LATER = ("expected", "interval", "of_truth")
+"""Columns that tables of earlier versions lack."""
 _BATCH = 32
-_SIGNAL = "image"
-_TRUTH = "truth"
-"""Stands where a reconstruction has its cell; no cell's id is a word."""
+_TRUTH, _TEXT = "truth", "text"
+"""Stand where a reconstruction has its cell; no cell's id is a word."""
 
 
 def write_features(
@@ -45,41 +50,85 @@ def write_features(
     shard: str,
     networks: Sequence[str],
     rows: Sequence[dict[str, Any]],
-    truth: Sequence[Tensor],
-    images: Sequence[Tensor],
+    truth: Sequence[Tensor | None],
+    x: Sequence[Tensor],
+    prompts: Sequence[str] = (),
 ) -> None:
     """Store what these networks make of a shard; one that is not available here leaves that to another try."""
     for network in networks:
-        extractor = load_extractor(network)
+        extractor = _load(network)
         if isinstance(extractor, Unavailable):
             continue
-        # every truth once: a shard holds many cells of the same measurement
-        first = {row["measurement"]: index for index, row in enumerate(rows)}
-        pictures = [*images, *(truth[index] for index in first.values())]
-        table = pa.table(
-            {
-                "cell": pa.array([row["cell"] for row in rows] + [_TRUTH] * len(first), FEATURE_KEYS["cell"]),
-                "item": pa.array([row["item"] for row in rows] + [None] * len(first), FEATURE_KEYS["item"]),
-                "measurement": pa.array(
-                    [row["measurement"] for row in rows] + list(first), FEATURE_KEYS["measurement"]
-                ),
-                "seed": pa.array([row["seed"] for row in rows] + [0] * len(first), FEATURE_KEYS["seed"]),
-                "features": pa.FixedSizeListArray.from_arrays(
-                    extract_features(extractor, pictures, _BATCH).ravel(), extractor.dim
-                ),
-            }
-        )
+        if isinstance(extractor, MotionEvaluator):
+            table = _motion_features(extractor, rows, truth, x, prompts)
+        else:  # of rows that have a truth: there is nothing to hold the others against
+            known = [index for index, one in enumerate(truth) if one is not None]
+            once = _once(rows, known)
+            pictures = [*(x[index] for index in known), *_chosen(truth, once)]
+            features = extract_features(extractor, pictures, _BATCH)
+            table = _features_table([rows[index] for index in known], {_TRUTH: once}, features)
         folder.store.write_table(folder.features_name(scoring, network, shard), table)
 
 
+def _motion_features(
+    evaluator: MotionEvaluator,
+    rows: Sequence[dict[str, Any]],
+    truth: Sequence[Tensor | None],
+    x: Sequence[Tensor],
+    prompts: Sequence[str],
+) -> pa.Table:
+    """Of all motions, of their truths and of their prompts, as far as there are any."""
+    known = [index for index, one in enumerate(truth) if one is not None]
+    told = [index for index, prompt in enumerate(prompts) if prompt]
+    once = {_TRUTH: _once(rows, known), _TEXT: _once(rows, told)}
+    if not rows:
+        return _features_table([], {}, np.zeros((0, 1), np.float32))
+    motions = evaluator.motions([*x, *_chosen(truth, once[_TRUTH])])
+    try:
+        texts = evaluator.texts([prompts[index] for index in once[_TEXT].values()])
+    except InputError:  # it cannot read these prompts; what needs no text has its numbers all the same
+        once[_TEXT], texts = {}, motions[:0]
+    return _features_table(rows, once, np.concatenate([motions, texts]) if len(texts) else motions)
+
+
+def _features_table(
+    rows: Sequence[dict[str, Any]], beside: Mapping[str, Mapping[str, int]], features: NDArray[np.float32]
+) -> pa.Table:
+    """Features of rows, then by kind those of their measurements, under the keys that say what each is of."""
+    others = [(kind, measurement) for kind, once in beside.items() for measurement in once]
+    keys = {
+        "cell": [row["cell"] for row in rows] + [kind for kind, _ in others],
+        "item": [row["item"] for row in rows] + [None] * len(others),
+        "measurement": [row["measurement"] for row in rows] + [measurement for _, measurement in others],
+        "seed": [row["seed"] for row in rows] + [0] * len(others),
+    }
+    columns: dict[str, Any] = {name: pa.array(values, FEATURE_KEYS[name]) for name, values in keys.items()}
+    columns["features"] = pa.FixedSizeListArray.from_arrays(features.ravel(), features.shape[1])
+    return pa.table(columns)
+
+
+def _once(rows: Sequence[dict[str, Any]], places: Iterable[int]) -> dict[str, int]:
+    """One row of each measurement: a shard holds many cells of the same one."""
+    return {rows[index]["measurement"]: index for index in places}
+
+
+def _chosen(truth: Sequence[Tensor | None], once: Mapping[str, int]) -> Iterator[Tensor]:
+    return (one for index in once.values() if (one := truth[index]) is not None)
+
+
+def _load(network: str) -> FeatureExtractor | MotionEvaluator | Unavailable:
+    return load_evaluator(network) if network in (EMBEDDED, T2M) else load_extractor(network)
+
+
 def refuse_signals(distribution: Sequence[str], signals: Iterable[str]) -> None:
-    """Raise an InputError unless all rows are of the one signal that the networks of distances know."""
-    other = next((signal for signal in signals if signal != _SIGNAL), None)
-    if distribution and other is not None:
-        raise InputError(
-            f"distribution: {', '.join(distribution)} is a distance between sets of images, and these rows are of "
-            f"{other}; leave it out."
-        )
+    """Raise an InputError unless all rows are of the one signal that each of these numbers is about."""
+    present = set(signals)
+    for name in distribution:
+        own = distribution_signal(name)
+        if other := next(iter(present - {own}), None):
+            raise InputError(
+                f"distribution: {name} is about sets of {own}s, and these rows are of {other}; leave it out."
+            )
 
 
 def networks_of(distribution: Sequence[str]) -> list[str]:
@@ -93,7 +142,7 @@ def without_features(folder: SweepFolder, plan: Plan, scoring: Scoring) -> dict[
     for network in networks_of(scoring.distribution):
         names = solved - folder.feature_shards(scoring.id, network)
         shards = [shard for shard in plan.shards if shard.name in names]
-        if shards and not isinstance(load_extractor(network), Unavailable):  # loaded only where it has work
+        if shards and not isinstance(_load(network), Unavailable):  # loaded only where it has work
             lacking[network] = shards
     return lacking
 
@@ -129,7 +178,7 @@ def read_distances(folder: SweepFolder, plan: str, scoring: str) -> pa.Table | N
         return None
     table = folder.store.read_table(name)
     with readable(folder.store.url(name)):
-        missing = [one for one in DISTANCES.names if one not in (*table.column_names, _SINCE_COUNTED)]
+        missing = [one for one in DISTANCES.names if one not in (*table.column_names, *_LATER)]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
         schema = pa.schema([field for field in DISTANCES if field.name in table.column_names])
@@ -146,7 +195,8 @@ def distances_by_cell(table: pa.Table | None) -> dict[str, dict[str, CellDistanc
         value = row["value"] if row["value"] is not None and math.isfinite(row["value"]) else None
         images = row["count_images"] or 0
         expected = images if row.get("expected") is None else row["expected"]
-        distance = CellDistance(row["metric"], value, images, expected, row["unavailable"])
+        beside = row.get("interval"), row.get("of_truth")
+        distance = CellDistance(row["metric"], value, images, expected, row["unavailable"], *beside)
         cells.setdefault(row["cell"], {})[row["metric"]] = distance
     return cells
 
@@ -160,12 +210,17 @@ def distance_notes(by_cell: Mapping[str, Mapping[str, CellDistance]]) -> list[st
 
 
 class _Row(NamedTuple):
-    """A reconstruction, and the places of its features and of its truth's."""
+    """A reconstruction, and the places of its features, of its truth's and of its prompt's."""
 
     measurement: str
     seed: int
     place: int
     truth: int
+    text: int
+
+
+_ABSENT = -1
+"""Place of what a row does not have."""
 
 
 class _Stored:
@@ -191,6 +246,8 @@ class _Stored:
         Another shard may hold another truth of the same name, from before its picture was corrected.
         """
         features = _matrix(table["features"])
+        if not len(features):  # nothing of this shard could be scored
+            return features
         if self.dim not in (0, features.shape[1]):
             raise ValueError("its features are not as long as those of other shards")
         self.dim = features.shape[1]
@@ -198,16 +255,22 @@ class _Stored:
         if any(table[name].null_count for name in ("cell", "measurement", "seed")):
             raise ValueError("its rows do not say what they are of")
         # an earlier plan may have put more into this shard than the present one takes from it
-        taken = pc.or_(pc.equal(table["cell"], _TRUTH), pc.is_in(table["item"], value_set=items))
+        beside = pc.is_in(table["cell"], value_set=pa.array([_TRUTH, _TEXT]))
+        taken = pc.or_(beside, pc.is_in(table["item"], value_set=items))
         rows = list(enumerate(table.filter(taken).to_pylist(), start=offset))
-        truth = {row["measurement"]: place for place, row in rows if row["cell"] == _TRUTH}
+        truth, text = (
+            {row["measurement"]: place for place, row in rows if row["cell"] == kind} for kind in (_TRUTH, _TEXT)
+        )
         for place, row in rows:
             cell, measurement = row["cell"], row["measurement"]
-            if cell == _TRUTH:
+            if cell in (_TRUTH, _TEXT):
                 continue
-            if cell not in self.rows or measurement not in truth:
-                raise ValueError(f"it lacks the truth of {measurement}" if cell in self.rows else "it has other cells")
-            self.rows[cell].append(_Row(measurement, row["seed"], place, truth[measurement]))
+            if cell not in self.rows:
+                raise ValueError("it has other cells")
+            if measurement not in truth and self.network not in (EMBEDDED, T2M):
+                raise ValueError(f"it lacks the truth of {measurement}")
+            own = truth.get(measurement, _ABSENT), text.get(measurement, _ABSENT)
+            self.rows[cell].append(_Row(measurement, row["seed"], place, *own))
         kept: NDArray[np.float32] = features[taken.to_numpy()]
         return kept
 
@@ -216,12 +279,23 @@ class _Stored:
         rows = sorted(self.rows[cell])
         if not rows:
             return DistributionResult(name=name, unavailable=self._absence())
+        if distribution_signal(name) == "motion":
+            once = {row.measurement: row for row in rows if row.truth != _ABSENT}.values()
+            sides = [(row.place, row.text) for row in rows], [(row.truth, row.text) for row in once]
+            return score_motion_set(name, *map(self._embedded, sides))
         images = self.features[[row.place for row in rows]]
         truths = self.features[[*{row.measurement: row.truth for row in rows}.values()]]
         return build_distribution(name).distance(np.asarray(truths), np.asarray(images))
 
+    def _embedded(self, places: Sequence[tuple[int, int]]) -> EmbeddedSet:
+        """Motions at these places, and the texts of those that have one."""
+        told = [index for index, (_, text) in enumerate(places) if text != _ABSENT]
+        motions, texts = [place for place, _ in places], [places[index][1] for index in told]
+        own = [np.asarray(self.features[np.array(some, dtype=np.intp)]) for some in (motions, texts)]
+        return EmbeddedSet(own[0], own[1], np.array(told, dtype=np.intp))
+
     def _absence(self) -> str:
-        extractor = load_extractor(self.network)
+        extractor = _load(self.network)
         return extractor.reason if isinstance(extractor, Unavailable) else "no reconstruction of this cell is scored"
 
 

@@ -1,13 +1,14 @@
 """Scores of folders of motions, of any method: each clip by itself, pairs by their key points, and both sets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from eval.embedding_sets import T2M, SetScore, diversity, r_precision, repeated, set_frechet, set_names
+from eval.distribution.motion_names import FRECHET, KINDS, T2M, set_names
+from eval.embedding_sets import EmbeddedSet, SetScore, set_score
 from eval.metrics import MetricInfo, Scored, build_metric, metric_info
 from eval.motion_evaluators import MotionEvaluator
 from operators import InputError, build_operator, find_signal
@@ -101,38 +102,42 @@ def score_paths(real: MotionFolder, generated: MotionFolder, params: Mapping[str
 
 
 def score_sets(
-    real: MotionFolder, generated: MotionFolder, evaluator: MotionEvaluator | None, repeats: int, seed: int
+    real: MotionFolder, generated: MotionFolder, evaluator: MotionEvaluator, repeats: int, seed: int
 ) -> SetScores:
-    """Distance, retrieval and spread of embeddings; without an evaluator all three are named as missing."""
-    if evaluator is None:
+    """Distance, retrieval and spread of embeddings; numbers of published names are named as missing without theirs."""
+    name, result = type(evaluator).name, SetScores([], [], [])
+    if name != T2M:
         missing = ", ".join(set_names(T2M).values())
-        return SetScores([], [], [f"{missing}: they need the evaluator of Guo et al., which --evaluator names"])
-    names, result = set_names(type(evaluator).name), SetScores([], [], [])
-    embedded = [evaluator.motions(list(folder.clips.values())) for folder in (real, generated)]
-    sides = ((real, embedded[0], result.real), (generated, embedded[1], result.generated))
-    _try(result, names["frechet"], result.generated, lambda _: set_frechet(*embedded), 1, seed)
-    for folder, motions, scores in sides:
-        prompts = [folder.captions[name] or real.captions.get(name, "") for name in folder.clips]
-        _try(result, names["r_precision"], scores, _retrieval(evaluator, prompts, motions), repeats, seed)
-        _try(result, names["diversity"], scores, _spread(motions), repeats, seed)
+        result.unavailable.append(f"{missing}: they need the evaluator of Guo et al., as --evaluator t2m:FOLDER")
+    truth = evaluator.motions(list(real.clips.values()))
+    sets = {
+        "real": _embedded(evaluator, real, real.captions, truth, result),
+        "generated": _embedded(evaluator, generated, real.captions, None, result),
+    }
+    for side, own in sets.items():
+        for kind in KINDS:
+            if side == "real" and kind == FRECHET:
+                continue
+            try:
+                getattr(result, side).append(set_score(kind, name, own, truth, repeats, seed))
+            except InputError as error:
+                reason = str(error).partition(": ")[2].rstrip(".")
+                result.unavailable.append(f"{set_names(name)[kind]} of {side} motions: {reason}")
     return result
 
 
-def _retrieval(evaluator: MotionEvaluator, prompts: Sequence[str], motions: Any) -> Callable[[int], float]:
+def _embedded(
+    evaluator: MotionEvaluator, folder: MotionFolder, others: Mapping[str, str], motions: Any, result: SetScores
+) -> EmbeddedSet:
+    """A folder's motions and their captions, or those of the real ones of the same names."""
+    prompts = [folder.captions[name] or others.get(name, "") for name in folder.clips]
     told = [place for place, prompt in enumerate(prompts) if prompt]
-    texts = evaluator.texts([prompts[place] for place in told]) if told else np.zeros((0, motions.shape[1]))
-    return lambda seed: r_precision(texts, motions[told], seed)
-
-
-def _spread(motions: Any) -> Callable[[int], float]:
-    return lambda seed: diversity(motions, seed)
-
-
-def _try(
-    result: SetScores, name: str, scores: list[SetScore], compute: Callable[[int], float], repeats: int, seed: int
-) -> None:
+    motions = evaluator.motions(list(folder.clips.values())) if motions is None else motions
     try:
-        scores.append(repeated(name, compute, repeats, seed))
+        texts = evaluator.texts([prompts[place] for place in told])
     except InputError as error:
-        side = "real" if scores is result.real else "generated"
-        result.unavailable.append(f"{name} of {side} motions: {str(error).partition(': ')[2].rstrip('.')}")
+        result.unavailable.append(f"texts: {str(error).rstrip('.')}")
+        told, texts = [], np.zeros((0, 0), np.float32)
+    if not told:
+        texts = np.zeros((0, motions.shape[1]), np.float32)
+    return EmbeddedSet(motions, texts, np.array(told, dtype=np.intp))

@@ -104,7 +104,7 @@ class ShardScorer:
                 check_content(measured, content_digest(measured), record["measurement_digest"])
                 # always the stored form, never the floats: what else is kept must not change a score
                 x = find_signal(record["signal"]).decode(record["x"], record["item"])
-                rows.append(_Row(record, scored_row(measured, x)))
+                rows.append(_Row(record, scored_row(measured, x), measured["prompt"]))
             except InputError as error:
                 record["error"] = f"not scored: {error}"
         return rows
@@ -116,19 +116,18 @@ class ShardScorer:
                 row.record[name] = value
 
     def _write_features(self, shard: str, networks: Sequence[str], rows: list["_Row"]) -> None:
-        """Of rows that have a truth: there is nothing to hold the others against."""
         if not networks:
             return
         refuse_signals(self.scoring.distribution, (row.scored.signal for row in rows))
-        pairs = [(row, row.scored.truth) for row in rows if row.scored.truth is not None]
         write_features(
             self.folder,
             self.scoring.id,
             shard,
             networks,
-            [row.record for row, _ in pairs],
-            [truth for _, truth in pairs],
-            [row.scored.x for row, _ in pairs],
+            [row.record for row in rows],
+            [row.scored.truth for row in rows],
+            [row.scored.x for row in rows],
+            [row.prompt for row in rows],
         )
 
 
@@ -136,6 +135,7 @@ class ShardScorer:
 class _Row:
     record: dict[str, Any]
     scored: ScoredRow
+    prompt: str
 
 
 def scored_row(measured: dict[str, Any], x: Tensor) -> ScoredRow:

@@ -38,10 +38,18 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Conten
         },
         params=identity | {name: str(value) for name, value in _settings(cell).items()},
         metrics=lambda: cell_metrics(sweep, cell)
-        | {one.name: one.value for one in distances.values() if one.value is not None and one.whole},
+        | {name: value for one in distances.values() for name, value in _logged(one).items()},
         artifacts=partial(panels.draw, cell.id),
         failed=not cell.solved,
     )  # fmt: skip
+
+
+def _logged(distance: CellDistance) -> dict[str, float]:
+    """A distance over all of a cell's images, and the same number of the truths where they have one."""
+    if distance.value is None or not distance.whole:
+        return {}
+    real = {} if distance.of_truth is None else {f"{distance.name}_real": distance.of_truth}
+    return {distance.name: distance.value, **real}
 
 
 def _beside(shown: list[str], distances: Iterable[CellDistance], raced: dict[str, str]) -> Any:

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from eval.embedding_sets import diversity, r_precision, repeated, set_frechet, set_names
+from eval.distribution.motion_names import KINDS, set_names
+from eval.distribution.motion_sets import score_motion_set
+from eval.embedding_sets import EmbeddedSet, diversity, matching_score, r_precision, repeated, set_frechet, set_score
 from operators import InputError
 
 
@@ -64,9 +66,65 @@ def test_repeats_have_an_interval():
     assert repeated("x", float, 1, seed=3).interval is None
 
 
-def test_only_one_evaluator_carries_the_published_names():
-    assert set(set_names("t2m").values()) == {"fid", "r_precision", "diversity"}
-    assert set(set_names("cmu").values()) == {"frechet_cmu", "r_precision_cmu", "diversity_cmu"}
+def test_only_one_evaluator_has_an_fid():
+    assert set_names("t2m")["frechet"] == "fid_t2m"
+    assert not any("fid" in name for name in set_names("cmu").values())
+    assert set(set_names("cmu").values()) == {
+        "frechet_cmu", "r_precision_cmu_top1", "r_precision_cmu_top2", "r_precision_cmu_top3", "matching_score_cmu",
+        "diversity_cmu",
+    }  # fmt: skip
+
+
+def noisy_pairs(count, seed=3):
+    random = np.random.default_rng(seed)
+    texts = random.normal(size=(count, 6))
+    return EmbeddedSet(texts + random.normal(size=(count, 6)), texts, np.arange(count))
+
+
+def test_every_number_of_a_set_against_plain_loops():
+    own, real = noisy_pairs(96), noisy_pairs(96, seed=4)
+    scores = {kind: set_score(kind, "cmu", own, real.motions, repeats=4, seed=5) for kind in KINDS}
+    assert scores["matching_score"].mean == pytest.approx(np.mean([*map(math.dist, own.motions, own.texts)]))
+    for top in (1, 2, 3):
+        hits = 0
+        for seed in range(5, 9):
+            for group in np.split(np.random.default_rng(seed).permutation(96), 3):
+                for one in group:
+                    ranked = sorted(group, key=lambda other: math.dist(own.motions[one], own.texts[other]))
+                    hits += one in ranked[:top]
+        assert scores[f"r_precision_top{top}"].mean == pytest.approx(hits / (4 * 96))
+    means, spreads = zip(*((x.mean(0), np.cov(x.T)) for x in (real.motions, own.motions)), strict=True)
+    product = np.linalg.eigvals(spreads[0] @ spreads[1])
+    expected = ((means[0] - means[1]) ** 2).sum() + np.trace(spreads[0] + spreads[1]) - 2 * np.sqrt(product.real).sum()
+    assert scores["frechet"].mean == pytest.approx(expected)
+    assert scores["diversity"].repeats == 4
+
+
+def test_a_set_has_the_real_ones_number_beside_it_and_leaves_broken_rows_out():
+    own, real = noisy_pairs(40), EmbeddedSet(np.eye(40), np.eye(40), np.arange(40))
+    broken = EmbeddedSet(own.motions.copy(), own.texts, own.told)
+    broken.motions[7] = np.nan
+    result = score_motion_set("r_precision_cmu_top3", broken, real)
+    assert (result.count_images, result.left_out_images, result.of_truth) == (39, 1, 1.0)
+    kept = np.delete(np.arange(40), 7)
+    alone = set_score(
+        "r_precision_top3", "cmu", EmbeddedSet(own.motions[kept], own.texts[kept], np.arange(39)), own.motions
+    )
+    assert result.value == alone.mean
+    assert result.interval == alone.interval
+
+
+def test_published_diversity_has_its_three_hundred_pairs():
+    own = noisy_pairs(40)
+    assert "at least 300" in score_motion_set("diversity_t2m", own, own).unavailable
+    assert score_motion_set("diversity_cmu", own, own).value > 0
+    assert "at least 32" in score_motion_set("r_precision_cmu_top1", noisy_pairs(31), own).unavailable
+    untold = EmbeddedSet(own.motions, own.texts[:0], own.told[:0])
+    assert "0 pairs of text and motion" in score_motion_set("matching_score_cmu", untold, own).unavailable
+
+
+def test_the_matching_score_of_known_distances():
+    assert matching_score(np.zeros((2, 2)), np.array([[3.0, 4.0], [0.0, 1.0]])) == 3.0
 
 
 def test_too_few_and_bad_embeddings():

@@ -5,8 +5,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+import torch
 import yaml
 
+from eval.embedding_sets import set_frechet
+from eval.motion_evaluators import load_evaluator
 from operators import InputError, find_signal, validate
 from operators.skeleton import features_from_joints
 from pipelines.manifest import read_row
@@ -14,6 +17,7 @@ from pipelines.nightly.nightly_spec import load_nightly
 from pipelines.plan.chosen_metrics import chosen_metrics, with_metrics
 from pipelines.plan.planning import make_plan
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.score.features import cell_distances, distances_by_cell
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import Scoring
 from pipelines.solve.attaching import Attach
@@ -55,7 +59,7 @@ def swept(path):
     spec = validate(SweepSpec, yaml.safe_load(path.read_text()), where="specification")
     plan = make_plan(spec, SweepFolder(spec.output))
     solver = ShardSolver(SolverConfig(spec.output, plan.priors, spec.resources, spec.keep, threads=None))
-    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(chosen_metrics(spec)))
+    scorer = ShardScorer(spec.output, spec.manifest, Scoring.of(chosen_metrics(spec), spec.distribution))
     for shard in plan.shards:
         refs = pa.table({"shard": [shard.name], "first": [shard.first], "count": [shard.count]})
         (stream,) = Attach(spec.output, spec.manifest, plan.id)(refs)["items"]
@@ -137,15 +141,52 @@ def test_drawn_paths_are_swept_without_truth(tmp_path):
     (tmp_path / "prompts.txt").write_text("a person walks\nstand still\n")
     words = ("--signal", "motion", "--prompts", tmp_path / "prompts.txt", "--frames", "60", "--set", "keyframes=10")
     assert run("manifest", "build", "line", tmp_path / "manifest", *words) == 0
-    swept(specification(tmp_path, "drawn", grid={"cross": {"process": ["star"]}}))
+    names = ["frechet_cmu", "matching_score_cmu"]
+    path = specification(tmp_path, "drawn", grid={"cross": {"process": ["star"]}}, distribution=names)
+    swept(path)
+    spec = load_spec(path)
+    folder = SweepFolder(spec.output)
+    found = cell_distances(folder, make_plan(spec, folder), [Scoring.of(chosen_metrics(spec), names)]).to_pylist()
+    assert [one["value"] is None for one in found] == [True, False]
+    assert "there are 0 real and 2 generated motions" in found[0]["unavailable"]
     scores = rows(tmp_path, "scores", "drawn")
     assert len(scores) == 2
     assert all(np.isfinite(row["path_error"]) for row in scores)
 
 
+def test_sets_of_motions_have_numbers_beside_the_real_ones(measured):
+    """Enough motions for groups of 32 by many seeds."""
+    names = ["frechet_cmu", "r_precision_cmu_top3", "matching_score_cmu", "diversity_cmu", "fid_t2m"]
+    quick = {"steps": 2, "iterations": 1, "guidance": 1, "learning_rate": 1.0, "optimizer": "adam", "final": "argmax"}
+    changes = {
+        "solver": {"settings": quick}, "grid": {"cross": {"process": ["star"]}}, "seeds": list(range(11)),
+        "select": {"tasks": ["path-2"]}, "keep": {}, "distribution": names,
+    }  # fmt: skip
+    spec = load_spec(specification(measured, "sets", **changes))
+    swept(measured / "sets.yaml")
+    folder = SweepFolder(spec.output)
+    plan = make_plan(spec, folder)
+    table = cell_distances(folder, plan, [Scoring.of(chosen_metrics(spec), names)])
+    (found,) = distances_by_cell(table).values()
+    assert all(found[name].whole for name in names[:-1])
+    assert "t2m is brought by the user" in found["fid_t2m"].unavailable
+    x = [find_signal("motion").decode(row["x"], "x") for row in rows(measured, "solved", "sets")]
+    evaluator = load_evaluator("cmu")
+    clips = [torch.from_numpy(np.load(file)) for file in sorted((measured / "clips").glob("*.npy"))]
+    made, real = evaluator.motions(x), evaluator.motions(clips)
+    assert found["frechet_cmu"].value == pytest.approx(set_frechet(real, made), rel=1e-3)
+    text = evaluator.texts(["a person walks"])
+    assert found["matching_score_cmu"].value == pytest.approx(np.linalg.norm(made - text, axis=1).mean(), rel=1e-4)
+    assert found["matching_score_cmu"].of_truth == pytest.approx(np.linalg.norm(real - text, axis=1).mean(), rel=1e-4)
+    assert found["r_precision_cmu_top3"].value == 1.0  # all have the same prompt
+    assert "(real " in str(found["diversity_cmu"])
+
+
 def test_a_metric_of_pictures_is_refused(sweep, capsys):
     assert run("plan", specification(sweep, "bad", metrics=["psnr"]), "--no-calibration") == 2
     assert "psnr scores the signal image" in capsys.readouterr().err
+    assert run("plan", specification(sweep, "bad", distribution=["kid"]), "--no-calibration") == 2
+    assert "kid is of images, and task 'path-2' has motions" in capsys.readouterr().err
 
 
 def test_without_metrics_a_sweep_of_motions_has_those_of_motions(measured, monkeypatch):

@@ -38,11 +38,12 @@ def features(n=30, dim=6, seed=0):
 
 
 def test_the_names():
-    assert distribution_names() == ["fid", "kid", "fd_vgg16", "kd_vgg16"]
+    assert distribution_names("image") == ["fid", "kid", "fd_vgg16", "kd_vgg16"]
+    assert set(distribution_names()) == {*distribution_names("image"), *distribution_names("motion")}
     assert "reference" not in distribution_settings("fd_vgg16").model_fields
 
 
-@pytest.mark.parametrize("name", distribution_names())
+@pytest.mark.parametrize("name", distribution_names("image"))
 def test_score_is_the_distance_of_the_features(name, extractor, images):
     metric = build_distribution(name, {"batch_size": 7}, extractor=extractor)
     result = metric.score(images[:16], images[16:])
@@ -94,7 +95,7 @@ def test_moments_from_workers_give_the_same_as_features():
         build_distribution("kid").distance(Moments.from_features(f), g)
 
 
-@pytest.mark.parametrize("name", distribution_names())
+@pytest.mark.parametrize("name", distribution_names("image"))
 @pytest.mark.parametrize("count", [0, 1])
 def test_too_few_images_are_a_reason_and_not_an_error(name, count):
     result = build_distribution(name).distance(features(), features(count))

@@ -63,7 +63,10 @@ def test_the_real_motions_come_first(folders, capsys):
     assert out.index("real") < out.index("generated")
     assert "foot_skating_paper" in out
     assert "2 pairs" in out
-    assert "without fid, r_precision, diversity: they need the evaluator of Guo et al." in err
+    assert "without fid_t2m, r_precision_t2m_top1" in err
+    assert "they need the evaluator of Guo et al., as --evaluator t2m:FOLDER" in err
+    assert "frechet_cmu" in out
+    assert "diversity_cmu" in out
 
 
 def test_numbers(folders, capsys, tmp_path):
@@ -88,7 +91,7 @@ def test_numbers(folders, capsys, tmp_path):
     assert skating["foot_skating"] == pytest.approx((1 + stored["b"]["foot_skating"]) / 2)
     assert stored["b"]["path_error"] == pytest.approx(0.01 * 0.05 * 40 / 2, rel=0.05)
     assert stored["b"]["trajectory_error_50cm"] == 0.0
-    assert scores["sets"] == {"real": [], "generated": []}
+    assert {one["name"] for one in scores["sets"]["generated"]} == {"frechet_cmu", "diversity_cmu"}
 
 
 def test_the_same_motions_have_no_error(folders, capsys):
@@ -110,10 +113,14 @@ def test_an_evaluator_of_ones_own_gives_numbers_of_its_own_names(tmp_path, capsy
     assert run(*words) == 0
     scores = json.loads(capsys.readouterr().out)
     sets = {entry["name"]: entry for entry in scores["sets"]["generated"]}
-    assert set(sets) == {"frechet_mean", "r_precision_mean"}
+    retrieval = {f"r_precision_mean_top{top}" for top in (1, 2, 3)}
+    assert set(sets) == {"frechet_mean", "matching_score_mean", "diversity_mean"} | retrieval
     assert sets["frechet_mean"]["mean"] == pytest.approx(0, abs=1e-6)
-    assert sets["r_precision_mean"] == {"name": "r_precision_mean", "mean": 1.0, "interval": 0.0, "repeats": 3}
-    assert any("diversity_mean of real motions: there are 40 motions" in line for line in scores["unavailable"])
+    assert sets["r_precision_mean_top1"] == {
+        "name": "r_precision_mean_top1", "mean": 1.0, "interval": 0.0, "repeats": 3,
+    }  # fmt: skip
+    assert sets["matching_score_mean"]["mean"] == pytest.approx(0, abs=1e-6)
+    assert {one["name"] for one in scores["sets"]["real"]} == set(sets) - {"frechet_mean"}
 
 
 def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
@@ -135,6 +142,7 @@ def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
         (("--metrics", "psnr"), "leave --metrics out"),
         (("--repeats", "0"), "repeats is 0"),
         (("--evaluator", "nothing"), "evaluator is 'nothing'"),
+        (("--evaluator", "t2m:nowhere"), "evaluator: nowhere has no finest.tar, mean.npy, std.npy"),
         (("--set", "keyframe=3"), "did you mean"),
     ],
 )
