@@ -162,7 +162,7 @@ def test_series_of_any_length_are_scored_by_a_metric_of_ones_own(walks):
 
 
 def test_distances_are_of_images_alone(walks):
-    with pytest.raises(InputError, match="fd_vgg16 is a distance between sets of images, and these rows are of"):
+    with pytest.raises(InputError, match="fd_vgg16 is about sets of images, and these rows are of"):
         walks.score([RMSE], distribution=["fd_vgg16"])
 
 
