@@ -24,6 +24,7 @@ NOT_IMPORTED = {
     "mypy": "run by `make check`",
     "types-pyyaml": "read by mypy",
     "types-tqdm": "read by mypy",
+    "ipykernel": "runs the notebook that nbclient executes",
     "setuptools": "builds the wheel that tests look into",
     "deepinv": "imported by name where it is installed, to compare with it",
 }

@@ -176,6 +176,7 @@ WALKS = [
             "g2d2 prior convert": "a download; tests/g2d2/priors/test_conversion.py",
         },
     ),
+    Walk("docs/python.md", smaller={"--limit 8": "--limit 2"}, after="ls out/python/manifest"),
     Walk(
         "docs/reports.md",
         before=RUN + "mkdir -p out/demo; cp -r out/eta out/demo/sweep\n" + in_bucket("s3://g2d2/sweeps/eta"),

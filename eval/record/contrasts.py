@@ -103,6 +103,24 @@ def best_contrasts(
     return corrected(contrasts)
 
 
+def group_contrasts(
+    scores: ScoreTable,
+    judged: Sequence[MetricInfo],
+    a: tuple[str, Sequence[CellResult]],
+    b: tuple[str, Sequence[CellResult]],
+) -> list[Contrast]:
+    """The best of any named cells against the best of others, per task and metric that both have; corrected together.
+
+    Of one cell on each side it is the plain paired comparison.
+    """
+    contrasts = []
+    for task, metric in product(dict.fromkeys(cell.task for cell in a[1]), judged):
+        sides = [[one for one in cells if one.task == task and metric.name in one.means] for _, cells in (a, b)]
+        if all(sides):
+            contrasts.append(_selected(scores, task, metric, (a[0], sides[0]), (b[0], sides[1])))
+    return corrected(contrasts)
+
+
 def point_contrasts(
     scores: ScoreTable, cells: Sequence[CellResult], judged: Sequence[MetricInfo], sides: Sides
 ) -> list[Contrast]:

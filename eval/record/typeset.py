@@ -1,6 +1,8 @@
-"""Tables of words as Markdown and as LaTeX (booktabs)."""
+"""Tables of words as Markdown, as LaTeX (booktabs) and as HTML by themselves."""
 
 from collections.abc import Sequence
+
+from markupsafe import Markup
 
 from eval.record.word_tables import WordTable
 
@@ -40,6 +42,14 @@ def latex(one: WordTable) -> str:
     return "\n".join(lines) + "\n"
 
 
+def html(one: WordTable) -> Markup:
+    """A plain table that a notebook styles as its own; all text is escaped."""
+    head, *body = (_html_row(tag, row) for tag, row in [("th", one.header), *(("td", row) for row in one.rows)])
+    return Markup("<table><caption>{}</caption><thead>{}</thead><tbody>{}</tbody></table>").format(
+        one.caption, head, Markup("").join(body)
+    )
+
+
 def latex_words(text: str) -> str:
     """Text in which no character is a command."""
     return "".join(_LATEX.get(character, character) for character in text)
@@ -49,6 +59,11 @@ def _latex_row(row: Sequence[str]) -> str:
     # braces keep a bracket at a row's start from being read as an option of the line break before it
     words = [f"{{{latex_words(entry)}}}" if entry.startswith("[") else latex_words(entry) for entry in row]
     return " & ".join(words) + r" \\"
+
+
+def _html_row(tag: str, row: Sequence[str]) -> Markup:
+    entries = Markup("").join(Markup("<{0}>{1}</{0}>").format(Markup(tag), entry) for entry in row)
+    return Markup("<tr>{}</tr>").format(entries)
 
 
 def _markdown(text: str) -> str:

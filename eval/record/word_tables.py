@@ -73,10 +73,10 @@ def best_table(record: SweepRecord) -> WordTable:
     return WordTable("best", "Best cell per task and metric, with 95 % intervals resampled by image.", header, rows)
 
 
-def contrast_table(contrasts: Sequence[Contrast]) -> WordTable:
-    """Best against best."""
+def contrast_table(contrasts: Sequence[Contrast], how: str = "each at its best") -> WordTable:
+    """Best against best, or what `how` says."""
     chosen = ", chosen on other images than it is judged by" if any(one.chosen for one in contrasts) else ""
-    caption = f"{_what(contrasts)}, each at its best{chosen}; {_family(contrasts)}."
+    caption = f"{_what(contrasts)}, {how}{chosen}; {_family(contrasts)}."
     return WordTable("contrasts", caption, *_contrast_rows(contrasts))
 
 

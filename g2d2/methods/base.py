@@ -152,7 +152,7 @@ class Method(Generic[SettingsT, APrior]):
         """
         batch = self.batch(prior, operator, y, settings, prompts=prompts, seeds=seeds, sigma=sigma)
         record = Recorder(batch.y.device, snapshots_at, on_step)
-        return record.finish(self.restore(prior, batch, record), self.advice)
+        return record.finish(self.restore(prior, batch, record), self.advice, operator.signal)
 
     def batch(
         self,

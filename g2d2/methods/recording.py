@@ -37,6 +37,8 @@ class Solution:
     """Times that each row was decoded; None where nobody counted."""
     advice: str = ""
     """What to try where a row diverged."""
+    signal: str = "image"
+    """What x is, by its registry name."""
 
     def costs(self, row: int) -> dict[str, Any]:
         """A row's share of the batch: of the prior's seconds by its calls, of all others as much as any row."""
@@ -69,6 +71,16 @@ class Solution:
         arrays |= {name: value for name, value in self.costs(row).items() if value is not None}
         arrays["peak_bytes"] = self.peak_bytes
         return arrays | {f"snapshot_{step}": x[row][own].numpy() for step, x in self.snapshots.items()}
+
+    def _repr_html_(self) -> str:
+        from g2d2.methods.solution_pictures import solution_html  # only notebooks ask
+
+        return str(solution_html(self))
+
+    def _repr_png_(self) -> bytes:
+        from g2d2.methods.solution_pictures import solution_png
+
+        return solution_png(self)
 
 
 def _first_bad(values: Tensor) -> int:
@@ -131,7 +143,7 @@ class Recorder:
             spent = time.perf_counter() - before
             self._spans.append(lambda: spent)
 
-    def finish(self, x: Tensor, advice: str = "") -> Solution:
+    def finish(self, x: Tensor, advice: str = "", signal: str = "image") -> Solution:
         """Everything on the CPU; the one place that waits for the device."""
         curves = {name: torch.stack(points, dim=1).cpu() for name, points in self._curves.items()}
         snapshots = {step: snapshot.cpu() for step, snapshot in self._snapshots.items()}
@@ -149,6 +161,7 @@ class Recorder:
             prior_calls=self._calls,
             decoder_calls=self.decoder_calls,
             advice=advice,
+            signal=signal,
         )
 
 
