@@ -1,8 +1,10 @@
 """Races replayed on scores that are all there: what each would have cost, and what it would have lost.
 
 With `G2D2_RACED_SWEEP`, a folder of a sweep that is solved whole, on its scores; else on made-up grids of 49 cells,
-smooth (0 to 6 dB below the best) and flat (0 to 0.6), paired noise of one dB. `wilcoxon` is Optuna's pruner, where
-Optuna is installed: cells one after the other, each stopped when a signed-rank test against the best so far says so.
+smooth (0 to 6 dB below the best) and flat (0 to 0.6), paired noise of one dB. `half bound` is a safe race with half
+the usual bound, `fixed stakes` one whose stakes do not adapt and which bets on the leader alone. `wilcoxon` is Optuna's
+pruner, where Optuna is installed: cells one after the other, each stopped when a signed-rank test against the best so
+far says so.
 """
 
 import contextlib
@@ -23,6 +25,7 @@ _ORDERS = {"quick": 2, "normal": 20, "full": 200}
 _ROUND = 8
 _BUDGETS = (0.1, 0.2, 0.4)
 _PRUNED = 0.05
+_STAKES = np.geomspace(0.005, 0.9, 24)
 
 Race = Callable[[Numbers], tuple[int, int]]
 """From merits (cells, measurements) in an order to the winner and the items it took."""
@@ -37,10 +40,11 @@ def run(effort: Effort) -> list[dict[str, Any]]:
         for race, replay in _races(*merits.shape, margin).items():
             costs, regrets = [], []
             for seed in range(_ORDERS[effort.level]):
-                order = np.random.default_rng(seed).permutation(merits.shape[1])
-                winner, items = replay(merits[:, order])
+                random = np.random.default_rng(seed)
+                cells, order = random.permutation(len(merits)), random.permutation(merits.shape[1])
+                winner, items = replay(merits[cells][:, order])
                 costs.append(items / merits.size)
-                regrets.append(truth.max() - truth[winner])
+                regrets.append(truth.max() - truth[cells[winner]])
             rows.append(
                 {
                     "grid": name, "cells": len(merits), "measurements": merits.shape[1], "race": race,
@@ -54,7 +58,12 @@ def run(effort: Effort) -> list[dict[str, Any]]:
 
 def _races(cells: int, measurements: int, margin: Margin) -> dict[str, Race]:
     ends = (*range(_ROUND, measurements, _ROUND), measurements)
-    races: dict[str, Race] = {"safe": partial(_raced, RaceRules({"merit": margin}, ends))}
+    half = Margin(margin.delta, margin.bound / 2)
+    races: dict[str, Race] = {
+        "safe": partial(_raced, RaceRules({"merit": margin}, ends)),
+        "half bound": partial(_raced, RaceRules({"merit": half}, ends)),
+        "fixed stakes": partial(_fixed, margin, ends),
+    }
     for budget in _BUDGETS:
         ends, stay = halving_rounds(cells, measurements, budget)
         races[f"halving {budget:g}"] = partial(_raced, RaceRules({"merit": margin}, ends, stay=stay))
@@ -70,13 +79,27 @@ def _raced(rules: RaceRules, merits: Numbers) -> tuple[int, int]:
     return int(over.leader), sum(over.seen(name, rules.ends) for name in names)
 
 
+def _fixed(margin: Margin, ends: tuple[int, ...], merits: Numbers) -> tuple[int, int]:
+    """A cell leaves when the mean of 24 wealths, bet on the leader with fixed stakes, reaches its rivals over alpha."""
+    inside, items, end = np.arange(len(merits)), 0, 0
+    for end, step in zip(ends, np.diff(ends, prepend=0).tolist(), strict=True):
+        items += step * len(inside)
+        lead = merits[inside[merits[inside, :end].mean(1).argmax()], :end] - merits[inside, :end] + margin.delta
+        parts = np.clip(lead / margin.bound, -1, 1)[..., None]
+        wealth = np.exp(np.log1p(_STAKES * parts).sum(1)).mean(-1)
+        inside = inside[(wealth < (len(merits) - 1) / 0.05) | (lead == margin.delta).all(1)]
+        if len(inside) == 1:
+            break
+    return int(inside[merits[inside, :end].mean(1).argmax()]), items
+
+
 def _pruned(optuna: Any, merits: Numbers) -> tuple[int, int]:
-    """Cells in an order of their own; the best of those that saw everything wins."""
+    """Cell after cell; the best of those that saw everything wins."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     pruner = optuna.pruners.WilcoxonPruner(p_threshold=_PRUNED, n_startup_steps=_ROUND)
     study = optuna.create_study(direction="maximize", pruner=pruner)
     items, means = 0, np.full(len(merits), -np.inf)
-    for cell in np.random.default_rng(0).permutation(len(merits)).tolist():
+    for cell in range(len(merits)):
         trial = study.ask()
         for place, value in enumerate(merits[cell].tolist()):
             trial.report(value, place)

@@ -4,6 +4,11 @@
 most `alpha`, whoever leads meanwhile and however often it is looked at. The promise is about means of differences
 clipped to `bound`, over measurements like these. With a list of how many stay after each round the best halves stay
 instead, and nothing is promised.
+
+Why it holds: let b be the best cell. Money that follows whoever led before each measurement bets without delta, on
+differences whose expectation is not above 0, since nobody is better than b. Money on a rival that is more than delta
+worse bets with delta, and the same is true. Half the first plus an equal share of the other half on each of those
+rivals is therefore wealth made of nothing, and `evidence` against b is never above it while such a rival leads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +53,7 @@ class Beaten:
     """Mean lead over it on the measurements that both have; larger is better."""
 
     evidence: float
-    """E: bets on the lead have multiplied their stake by this."""
+    """E: bets that it is beaten have once multiplied their stake by this."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +104,15 @@ def standing(
     """
     inside = list(range(len(cells)))
     left: list[Departure] = []
+    ahead: dict[str, Numbers] = {name: np.empty(0) for name in rules.margins}
     leader, rounds = None, 0
     while rounds < len(rules.ends) and (len(inside) > 1 or rounds == 0):
         end = rules.ends[rounds]
         if not known[inside, :end].all():
             break
         so_far = {name: merits[name][:, :end] for name in rules.margins}
-        gone = _leaving(cells, so_far, inside, rules, rounds)
+        ahead = {name: np.append(ahead[name], _ahead(so_far[name], inside, len(ahead[name]))) for name in ahead}
+        gone = _leaving(cells, so_far, ahead, inside, rules, rounds)
         left += gone
         out = {one.cell for one in gone}
         inside = [index for index in inside if cells[index] not in out]
@@ -116,7 +123,12 @@ def standing(
 
 
 def _leaving(
-    cells: Sequence[str], merits: Mapping[str, Numbers], inside: list[int], rules: RaceRules, number: int
+    cells: Sequence[str],
+    merits: Mapping[str, Numbers],
+    ahead: Mapping[str, Numbers],
+    inside: list[int],
+    rules: RaceRules,
+    number: int,
 ) -> list[Departure]:
     """In the order of the cells; never all of them."""
     end = rules.ends[number]
@@ -127,36 +139,51 @@ def _leaving(
     gone = [Departure(cells[index], number + 1, end, "nothing scored") for index in empty]
     if rules.stay is not None:
         return gone + _halved(cells, merits[rules.deciding], racing, rules.stay[number], number + 1, end)
-    threshold = np.log(max(1, len(cells) - 1) / rules.alpha)
-    beaten = {name: _beaten(cells, merits[name], racing, margin) for name, margin in rules.margins.items()}
+    beaten = {name: _beaten(cells, merits[name], ahead[name], racing, rules.margins[name]) for name in rules.margins}
     for index in racing:
         by = {name: beaten[name][index] for name in beaten if index in beaten[name]}
-        if len(by) == len(beaten) and all(np.log(one.evidence) >= threshold for one in by.values()):
+        if len(by) == len(beaten) and all(one.evidence >= 1 / rules.alpha for one in by.values()):
             gone.append(Departure(cells[index], number + 1, end, "beaten", by))
     return gone
 
 
-def _beaten(cells: Sequence[str], merits: Numbers, racing: list[int], margin: Margin) -> dict[int, Beaten]:
+def _beaten(
+    cells: Sequence[str], merits: Numbers, ahead: Numbers, racing: list[int], margin: Margin
+) -> dict[int, Beaten]:
     """How far every cell but the leader is behind it."""
     leader = _leader(merits, racing)
     lead = merits[leader] - merits[racing]  # (cells, measurements)
-    evidence = np.exp(np.minimum(log_evidence(lead + margin.delta, margin.bound), 700.0))
+    worth = log_evidence(ahead - merits[racing], lead + margin.delta, len(cells) - 1, margin.bound)
     behind = {}
-    for index, row, worth in zip(racing, lead, evidence, strict=True):
+    for index, row, evidence in zip(racing, lead, np.exp(np.minimum(worth, 700.0)), strict=True):
         both = row[np.isfinite(row)]
         if index != leader and len(both):
-            behind[index] = Beaten(cells[leader], float(both.mean()), float(worth))
+            behind[index] = Beaten(cells[leader], float(both.mean()), float(evidence))
     return behind
 
 
+def _ahead(merits: Numbers, racing: list[int], first: int) -> Numbers:
+    """From the `first` measurement on, what the cell has that led before it; NaN where none did."""
+    leaders = _leaders(merits, racing, first)[:-1]
+    values = merits[leaders, np.arange(first, merits.shape[1])]
+    return np.where(np.arange(first, merits.shape[1]) > 0, values, np.nan)
+
+
 def _leader(merits: Numbers, racing: list[int]) -> int:
-    """The best mean among cells that have most of their values; the first of those that are equal."""
+    """The best mean so far."""
+    return int(_leaders(merits, racing, merits.shape[1])[0])
+
+
+def _leaders(merits: Numbers, racing: list[int], first: int) -> NDArray[np.int64]:
+    """Who led after the first `first` measurements, and after each more: the best mean among cells that have most of
+    their values; the first of those that are equal."""
     finite = np.isfinite(merits[racing])
-    counts = finite.sum(1)
-    sums = np.where(finite, merits[racing], 0.0).sum(1)
-    full = (counts > 0) & (counts >= _ENOUGH * counts.max())
+    counts = np.pad(finite.cumsum(1), ((0, 0), (1, 0)))[:, first:]
+    sums = np.pad(np.where(finite, merits[racing], 0.0).cumsum(1), ((0, 0), (1, 0)))[:, first:]
+    full = (counts > 0) & (counts >= _ENOUGH * counts.max(0))
     means = np.where(full, sums / np.maximum(counts, 1), -np.inf)
-    return racing[int(means.argmax())]
+    leaders: NDArray[np.int64] = np.array(racing)[means.argmax(0)]
+    return leaders
 
 
 def _halved(

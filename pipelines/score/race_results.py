@@ -74,7 +74,7 @@ def _defeat(one: Runner, metrics: Sequence[str], scores: ScoreTable, known: set[
 def _caption(race: RaceRecord) -> str:
     if not all(heat.safe for heat in race.heats):
         return "Successive halving: the worse half leaves after each round; nothing is promised."
-    return "A cell leaves when bets that it is worse have multiplied their stake (evidence) by its rivals over alpha."
+    return "A cell leaves when bets that it is beaten have multiplied their stake (evidence) by 1 / alpha."
 
 
 def cells_over_images(heat: HeatRecord) -> tuple[list[int], list[int]]:

@@ -54,6 +54,11 @@ class Standings:
         return RaceRecord(heats=[self._heat(board) for board in self._boards])
 
     def _heat(self, board: "_Board") -> HeatRecord:
+        if board.last is None or board.decides_more(board.last):
+            board.last = self._decided(board)
+        return board.last
+
+    def _decided(self, board: "_Board") -> HeatRecord:
         signs = {info.name: 1.0 if info.direction == "higher" else -1.0 for info in self.metrics}
         merits = {name: sign * board.means(name) for name, sign in signs.items()}
         ids = [cell.id for cell in board.heat.cells]
@@ -71,6 +76,14 @@ class _Board:
         self.rows = {cell.id: place for place, cell in enumerate(heat.cells)}
         self.known = np.zeros(shape, dtype=bool)
         self.values = {name: np.full(shape, np.nan) for name in metrics}
+        self.last: HeatRecord | None = None
+
+    def decides_more(self, last: HeatRecord) -> bool:
+        """Whether all is there that the round after the last decided one waits for."""
+        if last.over:
+            return False
+        waiting = [self.rows[runner.cell] for runner in last.inside]
+        return bool(self.known[waiting, : self.heat.rules.ends[last.rounds]].all())
 
     def take(self, row: dict[str, Any]) -> None:
         rank, seed = self.heat.rank.get(row["measurement_digest"]), self.seeds.get(row["seed"])
