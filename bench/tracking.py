@@ -32,7 +32,7 @@ def run(effort: Effort) -> list[dict[str, Any]]:
         result = run_sweep(spec)
         for name in ("first", "again"):
             started = time.perf_counter()
-            tracked = track(result, spec)
+            tracked = track(result.stored(spec))
             seconds = time.perf_counter() - started
             rows.append(
                 {"pass": name, "cells": cells, "logged": tracked.cells_logged, "seconds_per_cell": seconds / cells}

@@ -10,14 +10,16 @@ from eval.record import CellResult
 from eval.scores import ScoreTable
 from pipelines.plan.item_ids import fingerprint
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.track.panels import Panels
+from pipelines.track.evaluated import Evaluated
+from pipelines.track.metric_names import task_metric
+from pipelines.track.panels import PANEL, TABLE, Panels, logged_table
 from pipelines.track.runs import COUNTED, Content
 
-CONTENT_VERSION = 3
+CONTENT_VERSION = 4
 """Raised when the same results should be logged anew."""
 
 
-def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Content:
+def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated: Evaluated | None = None) -> Content:
     """What is logged of a cell."""
     spec, shown, distances = sweep.spec, panels.measurements(cell.id), sweep.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {sweep.scores_url}."
@@ -25,7 +27,7 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Conten
         if not distance.whole:
             note += f"\n\n{distance.name} is not logged: {distance.problem()}."
     if shown:
-        note += f"\n\npanel.png: truth, measurement, reconstruction of {', '.join(shown)}."
+        note += f"\n\n{PANEL} and {TABLE}: truth, measurement, reconstruction of {', '.join(shown)}."
     identity = cell_identity(cell)
     raced = {} if sweep.record.race is None else {"race": sweep.record.race.marks.get(cell.id, "")}
     return Content(
@@ -34,13 +36,14 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels) -> Conten
         digest=cell_digest(sweep.scores, cell.id, _beside(shown, distances.values(), raced)),
         tags=lambda: identity | raced | {
             "sweep": spec.name, "manifest": spec.manifest, "results": sweep.scores_url, "cell": cell.id,
-            "mlflow.note.content": note,
+            "mlflow.note.content": note, **({"mlflow.loggedArtifacts": logged_table()} if shown else {}),
         },
         params=identity | {name: str(value) for name, value in _settings(cell).items()},
         metrics=lambda: cell_metrics(sweep, cell)
         | {name: value for one in distances.values() for name, value in _logged(one).items()},
-        artifacts=partial(panels.draw, cell.id),
+        artifacts=partial(panels.draw, cell),
         failed=not cell.solved,
+        evaluated=evaluated,
     )  # fmt: skip
 
 
@@ -73,8 +76,11 @@ def cell_metrics(sweep: StoredSweep, cell: CellResult) -> dict[str, float]:
         metrics[metric] = mean.mean
         if mean.low is not None and mean.high is not None:
             metrics |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}
+    if len(sweep.record.tasks) > 1:
+        judged = (metric.name for metric in sweep.record.judged if metric.name in cell.means)
+        metrics |= {task_metric(cell.task, name): cell.means[name].mean for name in judged}
     memory = sweep.record.cost(cell, "peak_bytes")
-    metrics |= {} if memory is None else {"peak_bytes": memory.mean}
+    metrics |= {} if memory is None else {"peak_gib": memory.mean / 2**30}
     return metrics if cell.seconds is None else metrics | {"seconds": cell.seconds}
 
 

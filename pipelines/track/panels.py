@@ -1,25 +1,43 @@
-"""What a cell looks like: the same few measurements for every cell of a task, one row of pictures each."""
+"""What a cell looks like: the same few measurements for every cell of a task, with their scores."""
 
 import io
+import json
 import logging
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
-from operators import InputError, find_signal
+from eval.record import CellResult
+from eval.record.numbers import shown
+from operators import InputError
 from operators.pictures import encode_png, strip
-from pipelines.manifest import Manifest, decode_truth, measurement, row_signal
 from pipelines.score.stored_sweep import StoredSweep
+from pipelines.stored_signals import Measured, Planned, StoredSignals
 
-_HEIGHT, _GAP = 128, 8
-_PLANNED = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell"]
+PANEL, TABLE = "panel.png", "measurements.json"
+PICTURES = "truth, measurement, reconstruction"
+"""Name of the table's column of pictures."""
+_HEIGHT, _GAP, _LINE = 128, 8, 18
 log = logging.getLogger(__name__)
 
-Planned = dict[str, Any]
-"""A row of the plan."""
+
+@dataclass(frozen=True)
+class _Row:
+    measurement: str
+    columns: dict[str, int]
+    """Names of what is shown, and where each begins."""
+    picture: Image.Image
+    scores: dict[str, float]
+
+    @property
+    def words(self) -> str:
+        return "   ".join([self.measurement, *(f"{name} {shown(value)}" for name, value in self.scores.items())])
 
 
 class Panels:
@@ -27,20 +45,39 @@ class Panels:
 
     def __init__(self, sweep: StoredSweep):
         self.sweep = sweep
-        self._images = lru_cache(maxsize=2 * sweep.spec.tracking.panels + 2)(self._read_images)
+        self._signals = StoredSignals(sweep, 2 * sweep.spec.tracking.panels + 2)
 
     def measurements(self, cell: str) -> list[str]:
         """Ids of the measurements that are shown."""
         return [row["measurement"] for row in self._planned.get(cell, ())]
 
-    def draw(self, cell: str) -> dict[str, bytes]:
-        """`panel.png`; nothing where no shown measurement was solved."""
-        rows = []
-        for row in self._planned.get(cell, ()):
-            content = self._images(row["shard"]).get(row["item"])
-            if content is not None:
-                rows.append(strip([*self._measured[row["measurement"]], _opened(content)], _HEIGHT, _GAP))
-        return {"panel.png": encode_png(_stacked(rows))} if rows else {}
+    def draw(self, cell: CellResult) -> dict[str, bytes]:
+        """`panel.png`, and a table of the same rows for MLflow's evaluation; nothing where none of them was solved."""
+        rows = [row for item in self._planned.get(cell.id, ()) if (row := self._row(cell, item)) is not None]
+        return {PANEL: encode_png(_sheet(rows)), **_table(rows, list(self._metrics))} if rows else {}
+
+    def _row(self, cell: CellResult, item: Planned) -> _Row | None:
+        found = self._signals.reconstruction(item)
+        if found is None:
+            return None
+        measured = self._measured[item["measurement"]]
+        parts = {"truth": measured.truth, "measurement": measured.y, "reconstruction": found}
+        pictures = {name: _opened(one.png) for name, one in parts.items() if one is not None}
+        scores = {name: score for name in self._metrics if (score := self._score(cell, name, item)) is not None}
+        tall = max(_HEIGHT, *(one.height for one in pictures.values()))
+        drawn = [strip([one], tall) for one in pictures.values()]
+        starts = accumulate((one.width + _GAP for one in drawn), initial=0)
+        columns = dict(zip(pictures, starts, strict=False))
+        return _Row(item["measurement"], columns, strip(drawn, _HEIGHT, _GAP), scores)
+
+    def _score(self, cell: CellResult, metric: str, item: Planned) -> float | None:
+        column = self.sweep.record.values(cell, metric)
+        here = np.flatnonzero((column.measurements == item["measurement"]) & (column.seeds == item["seed"]))
+        return float(column.values[here[0]]) if len(here) and np.isfinite(column.values[here[0]]) else None
+
+    @cached_property
+    def _metrics(self) -> list[str]:
+        return [metric.name for metric in self.sweep.record.metrics]
 
     @cached_property
     def _planned(self) -> dict[str, list[Planned]]:
@@ -52,33 +89,22 @@ class Panels:
         return shown
 
     @cached_property
-    def _measured(self) -> dict[str, list[Image.Image]]:
-        """Truth and measurement by the measurement's id; none where the manifest is gone."""
-        candidates = self._candidates.group_by("measurement", use_threads=False)
-        names = ("manifest_shard", "manifest_row", "measurement_digest")
-        found = candidates.aggregate([(name, "first") for name in names])
-        if not len(found):
-            return {}
-        shards, rows, digests = (found[f"{name}_first"].to_pylist() for name in names)
+    def _measured(self) -> dict[str, Measured]:
+        """By the measurement's id; none where the manifest is gone."""
         try:
-            manifest = Manifest.open(self.sweep.spec.manifest)
-            measured = manifest.fetch_measured(list(zip(shards, rows, strict=True)), digests).to_pylist()
+            found = self._signals.measured(self._candidates.to_pylist())
         except InputError as error:
             log.warning("no panels are logged: %s", error)
             return {}
-        shown: dict[str, list[Image.Image]] = {}
-        for row in measured:
-            try:
-                shown[row["id"]] = _pictures(row)
-            except InputError as error:
-                log.warning("a panel is not logged: %s", error)
-        return shown
+        for one in found.values():
+            if isinstance(one, InputError):
+                log.warning("a panel is not logged: %s", one)
+        return {name: one for name, one in found.items() if isinstance(one, Measured)}
 
     @cached_property
     def _candidates(self) -> pa.Table:
         """The plan's rows of the measurements to show, with the first seed."""
-        sweep = self.sweep
-        plan = sweep.plan.rows.plain.select([*_PLANNED, "seed"])
+        sweep, plan = self.sweep, self._signals.plan
         plan = plan.filter(pc.equal(plan["seed"], sweep.spec.seeds[0]))
         plan = plan.sort_by([("manifest_shard", "ascending"), ("manifest_row", "ascending")])
         shown: list[str] = []
@@ -88,37 +114,39 @@ class Panels:
             shown += measured[: sweep.spec.tracking.panels].to_pylist()
         return plan.filter(pc.is_in(plan["measurement"], value_set=pa.array(shown, pa.string())))
 
-    def _read_images(self, shard: str) -> dict[str, bytes | None]:
-        """Reconstructions of a shard by work item; neighbouring cells share shards."""
-        folder = self.sweep.folder
-        if not folder.store.exists(folder.solved_name(shard)):
-            return {}
-        rows = folder.read_solved(shard, columns=["item", "signal", "x"]).to_pylist()
-        return {row["item"]: None if row["x"] is None else _preview(row) for row in rows}
+
+def logged_table() -> str:
+    """The tag by which MLflow's pages find the table."""
+    return json.dumps([{"path": TABLE, "type": "table"}])
 
 
-def _pictures(row: dict[str, Any]) -> list[Image.Image]:
-    """What of a measurement can be shown as a picture."""
-    signal = row_signal(row)
-    truth = None if row["truth"] is None else signal.preview(decode_truth(row))
-    shown = [truth, signal.preview_measurement(measurement(row))]
-    return [_opened(content) for content in shown if content is not None]
-
-
-def _preview(row: dict[str, Any]) -> bytes:
-    signal = find_signal(row["signal"])
-    return signal.preview(signal.decode(row["x"], row["item"]))
+def _table(rows: Sequence[_Row], metrics: Sequence[str]) -> dict[str, bytes]:
+    """The form of `log_table`, which would add the rows again when repeated; these files replace what was there."""
+    files, data = {}, []
+    for index, row in enumerate(rows):
+        path = f"table_images/measurements/{index}.png"
+        files[path] = encode_png(row.picture)
+        image = {"type": "image", "filepath": path, "compressed_filepath": path}
+        data.append([row.measurement, image, *(row.scores.get(name) for name in metrics)])
+    table = {"columns": ["measurement", PICTURES, *metrics], "data": data}
+    return {TABLE: json.dumps(table).encode(), **files}
 
 
 def _opened(content: bytes) -> Image.Image:
     return Image.open(io.BytesIO(content)).convert("RGB")
 
 
-def _stacked(rows: list[Image.Image]) -> Image.Image:
-    width, height = max(row.width for row in rows), sum(row.height for row in rows) + _GAP * (len(rows) - 1)
+def _sheet(rows: Sequence[_Row]) -> Image.Image:
+    """The rows below each other; above each its id and scores, above all what the columns are."""
+    font, columns = ImageFont.load_default(12), max((row.columns for row in rows), key=len)
+    width = max(max(row.picture.width, int(font.getlength(row.words)) + 1) for row in rows)
+    height = _LINE + sum(_LINE + row.picture.height + _GAP for row in rows) - _GAP
     sheet = Image.new("RGB", (width, height), "white")
-    top = 0
+    draw, top = ImageDraw.Draw(sheet), _LINE
+    for name, left in columns.items():
+        draw.text((left, 2), name, "black", font)
     for row in rows:
-        sheet.paste(row, (0, top))
-        top += row.height + _GAP
+        draw.text((0, top + 2), row.words, "black", font)
+        sheet.paste(row.picture, (0, top + _LINE))
+        top += _LINE + row.picture.height + _GAP
     return sheet

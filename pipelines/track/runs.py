@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.track.evaluated import Evaluated
 from pipelines.track.server import Server
 
 SWEEP, GRID_KEY, REVISION, LOGGED = "g2d2.sweep", "grid_key", "g2d2.revision", "g2d2.logged"
@@ -38,6 +39,8 @@ class Content:
     metrics: Callable[[], dict[str, float]]
     artifacts: Callable[[], dict[str, bytes]]
     failed: bool
+    evaluated: Evaluated | None = None
+    """What its metrics are of."""
 
 
 class Runs:
@@ -64,6 +67,8 @@ class Runs:
         step = self._revise(run, content)
         metrics = content.metrics()
         metrics |= {name: 0.0 for name in run.data.metrics if name.startswith(COUNTED) and name not in metrics}
+        if content.evaluated is not None:
+            self._call("log_inputs", run.info.run_id, **content.evaluated.inputs())
         self._log(run, content, metrics, step)
         self.attach(run, content.artifacts())
         self._call("set_terminated", run.info.run_id, "FAILED" if content.failed else "FINISHED")
@@ -75,6 +80,7 @@ class Runs:
         if files:
             with tempfile.TemporaryDirectory() as folder:
                 for name, data in files.items():
+                    Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
                     Path(folder, name).write_bytes(data)
                 self._call("log_artifacts", run.info.run_id, folder)
 
@@ -88,11 +94,11 @@ class Runs:
     def _log(self, run: Run, content: Content, metrics: dict[str, float], step: int) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
-        there = run.data
+        there, of = run.data, {} if content.evaluated is None else content.evaluated.of
         self._call(
             "log_batch",
             run.info.run_id,
-            metrics=[Metric(name, value, run.info.start_time, step) for name, value in metrics.items()],
+            metrics=[Metric(name, value, run.info.start_time, step, **of) for name, value in metrics.items()],
             params=[Param(name, value) for name, value in content.params.items() if name not in there.params],
             tags=[RunTag(name, value) for name, value in content.tags().items() if there.tags.get(name) != value],
         )

@@ -1,8 +1,8 @@
 """The run of a whole sweep: what was swept, how complete it is, what came out best, and all contrasts."""
 
 import json
-import re
 import uuid
+from dataclasses import replace
 from functools import cache
 
 import yaml
@@ -18,10 +18,11 @@ from pipelines.plan.item_ids import fingerprint
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import read_record
 from pipelines.track.cell_run import CONTENT_VERSION
+from pipelines.track.metric_names import plain_task
 from pipelines.track.runs import Content
 from pipelines.track.spreadsheet import csv_table
 
-VERSION = 3
+VERSION = 4
 """Raised when the same results should be logged anew in a sweep's own run; its cells have a version of theirs."""
 KEY = "sweep"
 """The grid key of a parent run."""
@@ -34,6 +35,8 @@ _COLUMNS = (
     "p_corrected", "effect_size", "pairs", "excluded", "corrected_over", "verdict",
 )  # fmt: skip
 _ROUNDED = 6
+_LINKS = 3000
+"""Characters of a description that links may take; MLflow keeps 8000 in all."""
 
 
 class _FolderId(BaseModel):
@@ -55,9 +58,9 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
     `page` is its report where one is made already.
     """
     record = sweep.record
-    means = {f"best_{one.metric.name}/{_plain(one.task)}": one.mean.mean for one in record.best}
+    means = {f"best_{one.metric.name}/{plain_task(one.task)}": one.mean.mean for one in record.best}
     measured = {
-        f"measurement_{metric}/{_plain(task)}": mean.mean
+        f"measurement_{metric}/{plain_task(task)}": mean.mean
         for task, of_task in record.measurements.items()
         for metric, mean in of_task.items()
     }
@@ -83,14 +86,29 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
     )  # fmt: skip
 
 
+def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: StoredSweep) -> Content:
+    """The same, its description followed by links to the runs of cells: the best ones first, as many as fit."""
+    best = dict.fromkeys(one.cell.id for one in sweep.record.best)
+    links = ""
+    for id in [*best, *(cell.id for cell in sweep.record.cells if cell.id not in best)]:
+        link = f"- [{sweep.record.cell(id).title}](#/experiments/{experiment}/runs/{runs[id]})\n"
+        if len(links) + len(link) > _LINKS:
+            links += f"- and more: {len(runs)} cells in all, in the view {sweep.spec.name}\n"
+            break
+        links += link
+    tags = content.tags()
+    noted = tags | {"mlflow.note.content": f"{tags['mlflow.note.content']}\n\nCells:\n\n{links}"}
+    return replace(content, tags=lambda: noted)
+
+
 def race_metrics(sweep: StoredSweep) -> dict[str, float]:
     """Of a race: its cost beside the whole grid's, who is still in, and winners on measurements that took no part."""
     if sweep.race is None or sweep.record.race is None:
         return {}
     numbers = {"race_cost": sweep.expected / sweep.summary["items"]}
-    numbers |= {f"race_cells_in/{_plain(heat.name)}": float(len(heat.inside)) for heat in sweep.race.heats}
+    numbers |= {f"race_cells_in/{plain_task(heat.name)}": float(len(heat.inside)) for heat in sweep.race.heats}
     for one in sweep.record.race.confirmations:
-        numbers |= {f"confirmed_{name}/{_plain(one.race)}": mean.mean for name, mean in one.means.items()}
+        numbers |= {f"confirmed_{name}/{plain_task(one.race)}": mean.mean for name, mean in one.means.items()}
     return numbers
 
 
@@ -167,8 +185,3 @@ def _note(sweep: StoredSweep) -> str:
     return "\n\n".join(
         [f"**{headline(record)}**", counts, *(f"Note: {note}." for note in sweep.notes), markdown(best_table(record))]
     )
-
-
-def _plain(task: str) -> str:
-    """A task's name as MLflow allows it in a metric's."""
-    return re.sub(r"[^\w./ :-]", "_", task)

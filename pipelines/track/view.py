@@ -7,6 +7,8 @@ experiment; this writes one.
 import json
 
 from pipelines.score.stored_sweep import StoredSweep
+from pipelines.track.charts import chart_state
+from pipelines.track.panels import PICTURES, TABLE
 
 TAG = "mlflow.sharedViewState."
 
@@ -26,14 +28,18 @@ def saved_view(sweep: StoredSweep, parent: str, made: int) -> str:
         "selectedColumns": columns,
         "columnOrder": columns,  # else metrics come before params, in the order of the alphabet
         "columnWidths": {_key("params", "task"): 40 + 8 * max(map(len, record.tasks))},
+        "runsHiddenMode": "SHOWALL",  # charts begin with ten runs else
+        "artifactViewState": {"selectedTables": [TABLE], "groupByCols": ["measurement"], "outputColumn": PICTURES},
+        **chart_state(record),
     }
     view = {"name": sweep.spec.name, "createdAt": made, "updatedAt": made, "state": json.dumps(state)}
     return json.dumps(view)
 
 
-def view_path(experiment: str, sweep: str) -> str:
-    """The part of a browser's address after the server's."""
-    return f"/#/experiments/{experiment}/runs?viewStateShareKey={sweep}&workflowType=machine_learning"
+def view_path(experiment: str, sweep: str, charts: bool = False) -> str:
+    """The part of a browser's address after the server's; with `charts`, of the page of charts."""
+    mode = "&compareRunsMode=CHART" if charts else ""
+    return f"/#/experiments/{experiment}/runs?viewStateShareKey={sweep}&workflowType=machine_learning{mode}"
 
 
 def _key(kind: str, name: str) -> str:

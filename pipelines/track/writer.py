@@ -10,10 +10,11 @@ from pipelines.plan.sweep_spec import Tracking
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track.cell_run import cell_content
+from pipelines.track.evaluated import Evaluated, dataset, prior_models
 from pipelines.track.panels import Panels
 from pipelines.track.runs import Runs
 from pipelines.track.server import Server, destination
-from pipelines.track.sweep_run import REPORT, sweep_content, sweep_key
+from pipelines.track.sweep_run import REPORT, sweep_content, sweep_key, with_links
 from pipelines.track.view import TAG, saved_view, view_path
 
 
@@ -30,12 +31,15 @@ class Tracked:
     """The parent run in a browser; the database where there is no server."""
     table: str
     """The sweep's cells in a browser; where there is no server, as `mlflow ui` serves them by default."""
+    charts: str = ""
+    """Charts of them, likewise."""
 
     def where(self) -> str:
         """What to do to look at it."""
         if "/#/" in self.url:
-            return f"MLflow: {self.table}"
-        return f"MLflow: {command('mlflow')} ui --backend-store-uri {self.url}\n  open: {self.table}"
+            return f"MLflow: {self.table}\n  charts: {self.charts}"
+        served = f"MLflow: {command('mlflow')} ui --backend-store-uri {self.url}"
+        return f"{served}\n  open: {self.table}\n  charts: {self.charts}"
 
 
 def track(sweep: StoredSweep, page: bytes | None = None) -> Tracked:
@@ -49,14 +53,24 @@ def track(sweep: StoredSweep, page: bytes | None = None) -> Tracked:
     experiment = server.experiment(name)
     runs = Runs(server, experiment, sweep_key(sweep))
     panels = Panels(sweep)
-    contents = [cell_content(sweep, cell, panels) for cell in sweep.record.cells]
-    whole = sweep_content(sweep, [content.digest for content in contents], page)
+    data, priors = dataset(sweep), prior_models(server, experiment, sweep)
+    evaluated = {name: Evaluated(data, (model,)) for name, model in priors.items()}
+    contents = [
+        cell_content(sweep, cell, panels, evaluated.get(cell.prior, Evaluated(data))) for cell in sweep.record.cells
+    ]
+    whole = replace(
+        sweep_content(sweep, [content.digest for content in contents], page),
+        evaluated=Evaluated(data, tuple(priors.values())),
+    )
     parent = runs.begin(whole)
-    logged = 0
+    logged, children = 0, {}
     with progress(len(contents), "MLflow runs") as bar:
-        for content in contents:
-            logged += runs.complete(runs.begin(content, parent.info.run_id), content)
+        for cell, content in zip(sweep.record.cells, contents, strict=True):
+            run = runs.begin(content, parent.info.run_id)
+            children[cell.id] = run.info.run_id
+            logged += runs.complete(run, content)
             bar.update(1)
+    whole = with_links(whole, experiment, children, sweep)
     if not runs.complete(parent, whole) and page is not None:
         runs.attach(parent, {REPORT: page})  # the same numbers, but it may judge them by others now
     run_id, view = parent.info.run_id, f"{TAG}{runs.sweep}"
@@ -64,7 +78,8 @@ def track(sweep: StoredSweep, page: bytes | None = None) -> Tracked:
         lambda: server.client.set_experiment_tag(experiment, view, saved_view(sweep, run_id, parent.info.start_time))
     )
     url, table = place.run_url(experiment, run_id), place.browser() + view_path(experiment, runs.sweep)
-    return Tracked(name, run_id, logged, len(contents) - logged, url, table)
+    charts = place.browser() + view_path(experiment, runs.sweep, charts=True)
+    return Tracked(name, run_id, logged, len(contents) - logged, url, table, charts)
 
 
 def track_folder(url: str, uri: str | None = None, metrics: Sequence[str] | None = None) -> Tracked:

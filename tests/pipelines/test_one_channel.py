@@ -50,7 +50,7 @@ def test_a_grey_prior_is_swept_scored_and_reported(local_ray, grey_prior, tmp_pa
     assert run("report", folder.url) == 0
     assert b"data:image/png" in folder.store.read_bytes(PAGE)
     (cell,) = sweep.record.cells
-    assert Panels(sweep).draw(cell.id)["panel.png"].startswith(b"\x89PNG")
+    assert Panels(sweep).draw(cell)["panel.png"].startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

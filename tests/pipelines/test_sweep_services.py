@@ -106,7 +106,10 @@ class Logged:
         assert yaml.safe_load(self.artifact(parent, "spec.yaml"))["name"] == parent.info.run_name
         assert b"psnr" in self.artifact(parent, "contrasts.csv")
         for child in self.children:
-            assert Image.open(io.BytesIO(self.artifact(child, "panel.png"))).size == (3 * 128 + 2 * 8, 2 * 128 + 8)
+            assert Image.open(io.BytesIO(self.artifact(child, "panel.png"))).size == (
+                3 * 128 + 2 * 8,
+                18 + 2 * (18 + 128) + 8,
+            )
 
 
 @pytest.mark.slow

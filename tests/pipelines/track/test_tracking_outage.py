@@ -34,6 +34,7 @@ def children(mlflow_server, tracked):
     return sorted(run.info.run_name for run in runs), points, panels
 
 
+FILES = ["measurements.json", "panel.png", "table_images"]
 NAMES = sorted(f"sr4-32, {process}, eta_kl={eta}" for process in ("star", "markov") for eta in ("0.0003", "0.001"))
 
 
@@ -49,7 +50,7 @@ def test_a_server_that_stays_away_ends_the_logging_and_a_later_one_completes_it(
     tracked = track_folder(sweep.url)
     assert (tracked.cells_logged, tracked.cells_skipped) == (3, 1)
     assert tracked.url == f"{mlflow_server.uri}/#/experiments/{tracked.url.split('/')[-3]}/runs/{tracked.parent_run_id}"
-    assert children(mlflow_server, tracked) == (NAMES, [1] * 4, [["panel.png"]] * 4)
+    assert children(mlflow_server, tracked) == (NAMES, [1] * 4, [FILES] * 4)
 
 
 def test_a_server_that_comes_back_is_waited_for(sweep, mlflow_server, monkeypatch):
@@ -65,4 +66,4 @@ def test_a_server_that_comes_back_is_waited_for(sweep, mlflow_server, monkeypatc
     back.join()
     assert down.is_set()
     assert tracked.cells_logged == 4
-    assert children(mlflow_server, tracked) == (NAMES, [1] * 4, [["panel.png"]] * 4)
+    assert children(mlflow_server, tracked) == (NAMES, [1] * 4, [FILES] * 4)

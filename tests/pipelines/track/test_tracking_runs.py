@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,6 +18,7 @@ from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track import TrackingError, track_folder
 from pipelines.track.runs import Runs
 from tests.pipelines.sweep_cases import run
+from tests.test_docs import ROOT
 
 
 def runs_of(sweep, tracked):
@@ -59,11 +61,14 @@ def test_the_panel_shows_the_first_measurements(sweep):
     _, children = runs_of(sweep, track_folder(sweep.url))
     run = children["sr4-32, markov, eta_kl=0.0003"]  # the third cell, whose reconstructions have shade 140
     sheet = np.asarray(Image.open(io.BytesIO(artifact(run, "panel.png"))))
-    assert sheet.shape == (2 * 128 + 8, 3 * 128 + 2 * 8, 3)
-    assert sheet[64, 64, 0] == 80  # truth of measurement 0
-    assert sheet[64 + 136, 64, 0] == 81  # truth of measurement 1
-    assert sheet[64, 136 + 64, 0] == 64  # its measurement, -0.5 everywhere
-    assert sheet[64, 272 + 64, 0] == 140
+    assert sheet.shape == (18 + 2 * (18 + 128) + 8, 3 * 128 + 2 * 8, 3)
+    top = 2 * 18  # what the columns are, which measurement it is
+    assert sheet[top + 64, 64, 0] == 80  # truth of measurement 0
+    assert sheet[top + 64 + 154, 64, 0] == 81  # truth of measurement 1
+    assert sheet[top + 64, 136 + 64, 0] == 64  # its measurement, -0.5 everywhere
+    assert sheet[top + 64, 272 + 64, 0] == 140
+    for left in (0, 136, 272):
+        assert sheet[:18, left : left + 60].min() < 100  # a word above every column
     assert "sr4-32/0000, sr4-32/0001" in run.data.tags["mlflow.note.content"]
 
 
@@ -125,6 +130,80 @@ def test_a_saved_view_shows_the_cells_with_what_varies_and_the_means(sweep):
     found = client.search_runs([experiment.experiment_id], state["searchFilter"])
     assert sorted(run.info.run_name for run in found) == sorted(runs_of(sweep, tracked)[1])
     assert f"viewStateShareKey={key.removeprefix('mlflow.sharedViewState.')}" in tracked.where()
+
+
+def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep):
+    sweep = make_sweep(tasks=["sr4-32", "gaussian-deblur-32"])
+    tracked = track_folder(sweep.url)
+    _, children = runs_of(sweep, tracked)
+    from mlflow import MlflowClient
+
+    tags = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db").get_experiment_by_name("g2d2").tags
+    state = json.loads(json.loads(next(v for k, v in tags.items() if k.startswith("mlflow.sharedView")))["state"])
+    assert [one["name"] for one in state["compareRunSections"]] == ["gaussian-deblur-32", "sr4-32"]
+    first = state["compareRunCharts"][0]
+    assert (first["displayName"], first["xaxis"]) == ("psnr over eta_kl", {"key": "eta_kl", "type": "PARAM"})
+    assert "compareRunsMode=CHART" in tracked.where()
+    for name, child in children.items():
+        own = name.partition(",")[0] + "/psnr"
+        assert child.data.metrics[own] == child.data.metrics["psnr"]
+        drawn = [
+            card["yaxis"]["key"] for card in state["compareRunCharts"] if card["yaxis"]["key"] in child.data.metrics
+        ]
+        assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
+
+
+def test_a_table_of_the_fixed_measurements_is_there_once_however_often_it_is_logged(sweep):
+    def table(name="sr4-32, star, eta_kl=0.0003"):
+        run = runs_of(sweep, track_folder(sweep.url))[1][name]
+        listed = json.loads(run.data.tags["mlflow.loggedArtifacts"])
+        assert listed == [{"path": "measurements.json", "type": "table"}]
+        return run, json.loads(artifact(run, "measurements.json"))
+
+    run, first = table()
+    assert first["columns"] == ["measurement", "truth, measurement, reconstruction", "psnr", "ssim", "residual"]
+    assert [(row[0], row[2]) for row in first["data"]] == [("sr4-32/0000", 21.0), ("sr4-32/0001", 22.0)]
+    picture = Image.open(io.BytesIO(artifact(run, first["data"][0][1]["filepath"])))
+    assert picture.size == (3 * 128 + 2 * 8, 128)
+    sweep.psnr = {(0.0003, "star", 0): 25.0}
+    sweep.write()
+    assert [row[2] for row in table()[1]["data"]] == [25.0, 22.0]
+
+
+def mlflow_client(sweep):
+    from mlflow import MlflowClient
+
+    return MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
+
+
+def test_metrics_say_on_which_data_and_of_which_prior_they_are(sweep):
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    client, digest = mlflow_client(sweep), SweepFolder(sweep.url).read_summary()["manifest_digest"]
+    (model,) = client.search_logged_models([parent.info.experiment_id])
+    assert (model.name, model.tags["prior_digest"], model.model_type) == ("cifar10", "a-prior-digest", "prior")
+    for one in (parent, *children.values()):
+        inputs = client.get_run(one.info.run_id).inputs  # a search leaves models out
+        (data,) = inputs.dataset_inputs
+        assert (data.dataset.name, data.dataset.digest) == ("manifest", digest[:36])
+        assert [known.model_id for known in inputs.model_inputs] == [model.model_id]
+    psnr = [one for one in model.metrics if one.key == "psnr"]
+    assert {one.run_id for one in psnr} == {child.info.run_id for child in children.values()}
+    assert {(one.dataset_name, one.dataset_digest) for one in psnr} == {("manifest", digest[:36])}
+    note = parent.data.tags["mlflow.note.content"]
+    for name, child in children.items():
+        assert f"[{name}](#/experiments/{child.info.experiment_id}/runs/{child.info.run_id})" in note
+
+
+def test_the_searches_of_the_page_work_when_pasted(sweep):
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    page = (ROOT / "docs" / "tracking.md").read_text()
+    (shown,) = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
+    cells, sweeps = shown.splitlines()
+    client, experiment = mlflow_client(sweep), [parent.info.experiment_id]
+    found = client.search_runs(experiment, cells.replace("25", "21.5"))
+    assert {run.info.run_name for run in found} == {name for name in children if "star" in name}
+    found = client.search_runs(experiment, sweeps.replace("steps=100", "steps=25"))
+    assert [run.info.run_id for run in found] == [parent.info.run_id]
 
 
 def test_distances_are_metrics_of_their_cell(make_sweep):
