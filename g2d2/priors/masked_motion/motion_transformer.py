@@ -40,6 +40,9 @@ class HeadedAttention(nn.Module):
 class TokenBlock(nn.Module):
     """Attention and feed-forward layers before norms; a block on words has a norm for these too."""
 
+    dropout = 0.0
+    """Share of its updates that is left out while it learns."""
+
     def __init__(self, width: int, heads: int, feed_forward: int, on_words: bool = False) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -50,8 +53,11 @@ class TokenBlock(nn.Module):
     def forward(self, x: Tensor, words: Tensor | None = None, visible: Tensor | None = None) -> Tensor:
         normed = self.norm1(x)
         context = normed if self.norm_words is None else self.norm_words(words)
-        x = x + self.attention(normed, context, visible)
-        return x + self.contract(nn.functional.gelu(self.expand(self.norm2(x))))  # type: ignore[no-any-return]
+        x = x + self._thinned(self.attention(normed, context, visible))
+        return x + self._thinned(self.contract(nn.functional.gelu(self.expand(self.norm2(x)))))
+
+    def _thinned(self, update: Tensor) -> Tensor:
+        return nn.functional.dropout(update, self.dropout, self.training) if self.dropout else update
 
 
 class MotionTransformer(ModelMixin, ConfigMixin):  # type: ignore[misc]

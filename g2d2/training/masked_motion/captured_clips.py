@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from g2d2.training.masked_motion.motion_prompts import mirrored, plain_label, wordings
+from g2d2.training.masked_motion.motion_prompts import actions, mirrored, plain_label, wordings
 from operators.errors import InputError
 from operators.skeleton import features_from_joints, on_reference_body
 from operators.skeleton.joint_names import JOINTS
@@ -40,6 +40,8 @@ class Clip:
     name: str
     subject: int
     prompts: tuple[str, ...]
+    actions: tuple[str, ...]
+    """Those prompts that say what is done and not how, where the label names it."""
     features: Tensor  # (F, 263) float16
 
 
@@ -144,6 +146,7 @@ def _clips(rows: Sequence[dict[str, Any]], mirror: bool = False) -> list[Clip]:
                     rows[n]["clip"] + ("-mirrored" if mirror else ""),
                     rows[n]["person"],
                     tuple(map(mirrored, prompts)) if mirror else prompts,
+                    actions(rows[n]["label"] or ""),
                     own[: len(bodies[n]) - 1].half(),
                 )
             )

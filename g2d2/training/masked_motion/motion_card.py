@@ -49,6 +49,9 @@ Nats per masked token. Without context, the training frequencies of the codes pa
 |---|---|---|---|---|---|
 {nats}
 
+Prompts are the action that a label names, or the label where it names none. Over the windows with a named action alone,
+all of them masked: {action_nats:.3f} nats with the prompt, {actionless_nats:.3f} with the empty one.
+
 ## Limits
 
 It is a demonstration and test prior. It knows the actions that the database has much of (walking above all) and little
@@ -88,5 +91,7 @@ def motion_card(recipe: MotionRecipe, numbers: dict[str, Any], curves: dict[str,
         perplexity=codes["perplexity"],
         unigram=numbers["unigram_nats"],
         unigram_perplexity=math.exp(numbers["unigram_nats"]),
+        action_nats=numbers["action_nats"]["conditional"],
+        actionless_nats=numbers["action_nats"]["unconditional"],
         nats=nats_rows(numbers["nats"]),
     )

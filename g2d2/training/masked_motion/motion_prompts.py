@@ -9,9 +9,12 @@ direct dive drink dribble drop duck eat flip fly get grab hammer hang hop jog ju
 lift limp look lower lunge march mop move open pace pick pivot place play point pull punch push put putt raise
 reach roll run scramble search shake shoot shrug shuffle sidestep sit skip slide sneak spin squat stand start
 step stop strafe stretch stride stroll strut stumble swat sweep swim swing swordplay throw tiptoe toss trip
-turn twist unscrew veer wade walk wander wash wave yawn""".split()  # noqa: SIM905
+turn twist unscrew veer wade wait walk wander wash wave yawn""".split()  # noqa: SIM905
 _DOUBLED = """chop dig drop flip get grab hop jog mop put run shrug sidestep sit skip spin squat step stop strut swat
 swim trip""".split()  # noqa: SIM905
+_ACTIONS = """walk run jog jump hop dance sit stand climb kick punch box throw catch swim crawl balance pick carry push
+pull sweep wash wave wait turn march skip stretch""".split()  # noqa: SIM905
+"""What many labels have in common, whoever does it and however."""
 _SWAPPED = {"left": "right", "right": "left", "clockwise": "counterclockwise", "counterclockwise": "clockwise"}
 
 
@@ -38,6 +41,15 @@ def wordings(label: str) -> tuple[str, ...]:
     told = ", ".join(_third_person(part) for part in parts)
     going_on = ", ".join(_participle(part) for part in parts)
     return text, f"a person {told}", f"a person is {going_on}"
+
+
+def actions(label: str) -> tuple[str, ...]:
+    """The wordings of what is done without how, `walk` of `slow walk, veer left`; none where no action is named."""
+    for word in re.findall("[a-z]+", plain_label(label)):
+        for verb in _ACTIONS:
+            if word in (verb, _third_person(verb), _participle(verb)):
+                return wordings(verb)
+    return ()
 
 
 def mirrored(prompt: str) -> str:

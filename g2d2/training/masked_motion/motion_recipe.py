@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from g2d2.training.settings import Recipe, Settings, StageLimits
 
@@ -18,9 +18,9 @@ class MotionVQVAESettings(Settings):
     """Size of the codebook."""
     code_width: int = Field(default=32, gt=0)
     """Dimension of a code."""
-    window: int = Field(default=96, gt=0, multiple_of=4)
+    window: int = Field(default=128, gt=0, multiple_of=4)
     """Frames of a training window; the path that the root takes in it is part of the loss."""
-    batch: int = Field(default=40, gt=0)
+    batch: int = Field(default=32, gt=0)
     """Windows per optimisation step."""
     lr: float = Field(default=1e-3, gt=0)
     """Peak learning rate of AdamW."""
@@ -28,7 +28,7 @@ class MotionVQVAESettings(Settings):
     """Weight of the root's turns, steps and height among the features, whose own weight is 1."""
     rotation_weight: float = Field(default=0.3, gt=0)
     """Weight of the rotations, which follow from the positions."""
-    path_weight: float = Field(default=2.0, ge=0)
+    path_weight: float = Field(default=3.0, ge=0)
     """Weight of the distance in metres between the true and the recovered root, averaged over a window's frames."""
     joint_weight: float = Field(default=4.0, ge=0)
     """Weight of the joints' mean distance in metres in the root's own frame."""
@@ -61,12 +61,18 @@ class MotionTransformerSettings(Settings):
     """Layers of the text encoder."""
     text_length: int = Field(default=32, gt=2)
     """Tokens of the longest prompt."""
-    passes: int = Field(default=4, gt=0)
-    """How often every training clip is cut into windows and encoded, at other places and lengths each time."""
+    passes: int = Field(default=2, gt=0)
+    """How often a training clip is cut into windows and encoded at each tempo, elsewhere and as long as it may be."""
     kept_weight: float = Field(default=1.0, ge=0)
     """Weight of the cross entropy on tokens that are not masked, beside that on the masked ones."""
-    prompt_dropout: float = Field(default=0.12, ge=0, lt=1)
+    prompt_dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of rows trained with the empty prompt."""
+    action_share: float = Field(default=0.5, ge=0, le=1)
+    """Share of rows with a named action whose prompt says that action alone: what other people's labels share."""
+    dropout: float = Field(default=0.15, ge=0, lt=1)
+    """Share of every block's updates that is left out of a step."""
+    tempos: tuple[PositiveFloat, ...] = (1.0, 0.87, 1.15)
+    """Speeds, as multiples of the recorded one, at which every training clip is encoded."""
     batch: int = Field(default=64, gt=0)
     """Windows per optimisation step."""
     lr_matrices: float = Field(default=0.015, gt=0)

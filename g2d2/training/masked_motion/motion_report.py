@@ -66,6 +66,7 @@ def report_motion(
         "encoded": len(encoded),
         "unigram_nats": unigram_nats(own, count_codes(trained_on.tokens[trained_on.active], codes)),
         "nats": {f"{share:.0%}": nats_at(prior, encoded, clips, share) for share in SHARES},
+        "action_nats": nats_at(prior, _with_actions(encoded, clips), clips, 1.0),
         "parameters": count_parameters(vars(parts)),
         "megabytes": size_megabytes(recipe.exported),
     }
@@ -104,7 +105,7 @@ def nats_at(
     counts = (share * windows.lengths).round().clamp(min=1)
     order = torch.rand(windows.tokens.shape, generator=step_generator(0, f"mask {share}", 0))
     masked = order.masked_fill(~windows.active, 2.0).argsort(1).argsort(1) < counts[:, None]
-    prompts = [clips[clip].prompts[-1] for clip in windows.clips.tolist()]
+    prompts = [(clips[clip].actions or clips[clip].prompts)[-1] for clip in windows.clips.tolist()]
     sums, kept = {"conditional": 0.0, "unconditional": 0.0}, 0.0
     for rows in torch.arange(len(windows)).split(batch):
         truth, where, active = windows.tokens[rows].long(), masked[rows], windows.active[rows]
@@ -119,6 +120,12 @@ def nats_at(
     measured = {name: total / masked.sum().item() for name, total in sums.items()}
     left = (windows.active & ~masked).sum().item()
     return measured | ({"kept": kept / left} if left else {})
+
+
+def _with_actions(windows: TokenWindows, clips: Sequence[Clip]) -> TokenWindows:
+    """Windows whose clips' labels name an action."""
+    named = torch.tensor([bool(clips[clip].actions) for clip in windows.clips.tolist()])
+    return TokenWindows(windows.tokens[named], windows.lengths[named], windows.clips[named])
 
 
 def save_motions(rows: Sequence[Tensor], path: Path) -> None:

@@ -38,6 +38,8 @@ class MotionTokenPrior(nn.Module):
         )
         self.transformer.codebook.copy_(codebook)
         _initialise(self.transformer)
+        for block in (*self.transformer.word_blocks, *self.transformer.blocks):
+            block.dropout = settings.dropout
 
     def forward(self, tokens: Tensor, active: Tensor, ids: Tensor) -> Tensor:
         """Log probabilities of every token given those that are not masked, (B, D) -> (B, K, D)."""
@@ -70,23 +72,26 @@ def ragged_masks(active: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class PromptDraw:
-    """Draws one wording of each window's clip, or the empty prompt."""
+    """Draws one wording of each window's clip or of its action alone, or the empty prompt."""
 
-    def __init__(self, tokenizer: Any, clips: list[Clip]) -> None:
-        texts = sorted({prompt for clip in clips for prompt in clip.prompts} | {""})
+    def __init__(self, tokenizer: Any, clips: list[Clip], action_share: float) -> None:
+        self.action_share = action_share
+        told = [(clip.prompts, clip.actions or clip.prompts) for clip in clips]
+        texts = sorted({prompt for whole, action in told for prompt in (*whole, *action)} | {""})
         place = {text: row for row, text in enumerate(texts)}
         self.ids = prompt_ids(tokenizer, tuple(texts))  # (P, L)
-        most = max(len(clip.prompts) for clip in clips)
+        most = max(len(prompts) for pair in told for prompts in pair)
         # a clip with fewer wordings repeats them
         self.wordings = torch.tensor(
-            [[place[clip.prompts[n % len(clip.prompts)]] for n in range(most)] for clip in clips]
-        )  # (clips, wordings)
+            [[[place[prompts[n % len(prompts)]] for n in range(most)] for prompts in pair] for pair in told]
+        )  # (clips, 2, wordings)
         self.empty = place[""]
 
     def __call__(self, clips: Tensor, dropped: Tensor, generator: torch.Generator) -> Tensor:
         """Ids of the prompts (B, L) for clips (B,); `dropped` rows (B,) have none."""
-        choice = torch.randint(self.wordings.shape[1], (len(clips),), generator=generator)
-        return self.ids[self.wordings[clips, choice].masked_fill(dropped, self.empty)]
+        choice = torch.randint(self.wordings.shape[2], (len(clips),), generator=generator)
+        alone = (torch.rand(len(clips), generator=generator) < self.action_share).long()
+        return self.ids[self.wordings[clips, alone, choice].masked_fill(dropped, self.empty)]
 
 
 class MotionTransformerStage(AveragedStage[MotionTokenPrior]):
@@ -108,8 +113,8 @@ class MotionTransformerStage(AveragedStage[MotionTokenPrior]):
         tokens = self.windows.tokens.shape[1]
         self.prior = MotionTokenPrior(self.settings, codebook, tokens, train[1]).to(device)
         self.average = averaged_copy(self.prior)
-        self.prompts = PromptDraw(self.prior.tokenizer, train[1])
-        self.held_out_prompts = PromptDraw(self.prior.tokenizer, held_out[1])
+        self.prompts = PromptDraw(self.prior.tokenizer, train[1], self.settings.action_share)
+        self.held_out_prompts = PromptDraw(self.prior.tokenizer, held_out[1], action_share=1)
         s = self.settings
         self.descent = Descent(self.prior, _is_matrix, s.lr_matrices, s.lr_rest, weight_decay=s.weight_decay)
 
@@ -121,6 +126,7 @@ class MotionTransformerStage(AveragedStage[MotionTokenPrior]):
         ids = self.prompts(self.windows.clips[rows], dropped, generator)
         active = self.windows.active[rows]
         masked = ragged_masks(active, generator)
+        torch.manual_seed(generator.initial_seed())  # of what dropout leaves out
         nats, kept = self._nats(self.prior, self.windows.tokens[rows].long(), active, masked, ids)
         self.descent.step(nats + s.kept_weight * kept, fraction)
         follow(self.average, self.prior, s.ema_decay, index)

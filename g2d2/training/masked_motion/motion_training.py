@@ -1,6 +1,7 @@
 """`train_motion`: clips, tokeniser, tokens, prior, export, in this order and resumable at every point."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -14,7 +15,14 @@ from g2d2.training.masked_motion.captured_clips import Clip, Clips, read_clips
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage, WindowDraw
 from g2d2.training.masked_motion.motion_tokens import MotionTokenPrior, MotionTransformerStage
-from g2d2.training.masked_motion.motion_windows import cut, encode_windows, encoded_once
+from g2d2.training.masked_motion.motion_windows import (
+    TokenWindows,
+    at_tempo,
+    cut,
+    encode_windows,
+    encoded_once,
+    joined,
+)
 from g2d2.training.run import claim, take_device, write_curve
 from g2d2.training.vq_diffusion.prompt_text import save_tokenizer
 from operators.errors import InputError
@@ -37,8 +45,8 @@ def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Pa
     log("encoding the training clips")
     windows = encoded_once(
         encoded,
-        lambda: encode_windows(
-            vqvae, normalisation, clips.train, cut_clips(clips.train, recipe.transformer.passes, recipe.seed)
+        lambda: joined(
+            [_at_one_tempo(recipe, vqvae, normalisation, clips.train, t) for t in recipe.transformer.tempos]
         ),
     )
     few = cut_clips(clips.held_out, 1, recipe.seed)
@@ -52,6 +60,14 @@ def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Pa
     export()
     log(f"exported to {recipe.exported}")
     return recipe.exported
+
+
+def _at_one_tempo(
+    recipe: MotionRecipe, vqvae: MotionVQVAE, normalisation: MotionNormalisation, clips: list[Clip], tempo: float
+) -> TokenWindows:
+    """Training windows as if everybody had been that much faster."""
+    heard = [replace(clip, features=at_tempo(clip.features, tempo)) for clip in clips]
+    return encode_windows(vqvae, normalisation, heard, cut_clips(heard, recipe.transformer.passes, recipe.seed))
 
 
 def cut_clips(clips: list[Clip], passes: int, seed: int) -> list[tuple[int, int, int]]:

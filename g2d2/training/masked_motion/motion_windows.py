@@ -8,12 +8,13 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.loop import step_generator
 from g2d2.training.masked_motion.captured_clips import SHORTEST, Clip
 from operators.skeleton import LONGEST, MotionNormalisation
+from operators.skeleton.joint_names import ROOT_SPEED, VELOCITIES, YAW_SPEED
 
 _USUAL = 40
 """Frames of the shortest window that is cut from a longer clip."""
@@ -77,6 +78,25 @@ def encode_windows(
             tokens[rows, : size // vqvae.frames_per_token] = vqvae.nearest(latents).to("cpu", torch.int16)
     lengths = torch.tensor([size // vqvae.frames_per_token for _, _, size in windows])
     return TokenWindows(tokens, lengths, torch.tensor([clip for clip, _, _ in windows]))
+
+
+def at_tempo(features: Tensor, tempo: float) -> Tensor:
+    """A recording (F, 263) as if it had been done at another speed: fewer frames, larger steps, where it is above 1."""
+    if tempo == 1:
+        return features
+    frames = max(2, round(len(features) / tempo))
+    made = nn.functional.interpolate(features.float().T[None], frames, mode="linear", align_corners=True)[0].T
+    rate = len(features) / frames
+    for speeds in (YAW_SPEED, ROOT_SPEED, VELOCITIES):
+        made[:, speeds] *= rate
+    return made.to(features.dtype)
+
+
+def joined(parts: Sequence[TokenWindows]) -> TokenWindows:
+    """Windows of the same clips, one after the other."""
+    return TokenWindows(
+        *(torch.cat([getattr(part, name) for part in parts]) for name in ("tokens", "lengths", "clips"))
+    )
 
 
 def encoded_once(path: Path, encode: Callable[[], TokenWindows]) -> TokenWindows:

@@ -17,7 +17,9 @@ _COMMON = 2
 def common_words(clips: Sequence[Clip]) -> tuple[str, ...]:
     """Words of the clips' prompts as one text, for the tokenizer to learn."""
     counts = Counter(
-        word for clip in clips for word in {word for prompt in clip.prompts for word in re.findall("[a-z]+", prompt)}
+        word
+        for clip in clips
+        for word in {word for prompt in (*clip.prompts, *clip.actions) for word in re.findall("[a-z]+", prompt)}
     )
     return (" ".join(sorted(word for word, count in counts.items() if count >= _COMMON)),)
 

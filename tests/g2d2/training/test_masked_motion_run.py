@@ -13,16 +13,16 @@ import torch
 from g2d2.priors.loading import load_prior
 from g2d2.training.masked_motion.captured_clips import joints_of, mirror_joints, read_clips
 from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
-from g2d2.training.masked_motion.motion_prompts import mirrored, plain_label, wordings
+from g2d2.training.masked_motion.motion_prompts import actions, mirrored, plain_label, wordings
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionVQVAESettings
 from g2d2.training.masked_motion.motion_samples import sample_motions
 from g2d2.training.masked_motion.motion_tokeniser import WindowDraw, feature_weights
 from g2d2.training.masked_motion.motion_tokens import ragged_masks
-from g2d2.training.masked_motion.motion_windows import cut
+from g2d2.training.masked_motion.motion_windows import at_tempo, cut
 from g2d2.training.recipes import FAMILIES
 from g2d2.training.settings import Recipe, StageLimits
 from operators.errors import InputError
-from operators.skeleton import FEATURES, features_from_joints, on_reference_body
+from operators.skeleton import FEATURES, features_from_joints, joints_from_features, on_reference_body
 from tests.g2d2.training.conftest import stored_joints, walking
 
 Recipes = dict[str, Callable[[Path], Recipe]]
@@ -84,6 +84,26 @@ def test_labels_become_prompts(label: str, prompts: tuple[str, ...]) -> None:
     assert wordings(label) == prompts
 
 
+@pytest.mark.parametrize(
+    ("label", "action"),
+    [
+        ("slow walk, veer left", "a person walks"),
+        ("RunJog", "a person runs"),
+        ("long jumps", "a person jumps"),
+        ("jumping jacks, jog", "a person jumps"),
+        ("salsa dance", "a person dances"),
+    ],
+)
+def test_actions_are_what_labels_have_in_common(label: str, action: str) -> None:
+    assert actions(label)[1] == action
+    assert len(actions(label)) == 3
+
+
+@pytest.mark.parametrize("label", ["monkey (human subject)", "laugh", "Unknown", "sidewalk"])
+def test_labels_without_an_action_give_none(label: str) -> None:
+    assert actions(label) == ()
+
+
 def test_a_mirrored_prompt_swaps_sides() -> None:
     assert mirrored("a person turns left, hurt right leg") == "a person turns right, hurt left leg"
     assert plain_label("Left_Blocks") == "left blocks"
@@ -97,6 +117,18 @@ def test_windows_stay_inside_their_clip_and_are_whole_tokens() -> None:
     assert windows == cut(frames, passes=3, seed=0) != cut(frames, passes=3, seed=1)
     ends = sum(size == 196 for clip, _, size in windows if clip == 1)
     assert 0 < ends <= 3
+
+
+def test_another_tempo_walks_the_same_path_in_another_time() -> None:
+    features = features_from_joints(torch.from_numpy(walking(121, 0)).float()[None])[0]
+    assert at_tempo(features, 1) is features
+    for tempo in (0.8, 1.25):
+        made = at_tempo(features, tempo)
+        assert len(made) == round(120 / tempo)
+        ends = [joints_from_features(some[None], joints=[0])[0, -1, 0] for some in (made, features)]
+        assert torch.linalg.vector_norm(ends[0] - ends[1]) < 0.03 * torch.linalg.vector_norm(ends[1])
+        speeds = [some[:, 193:259].abs().mean().item() for some in (made, features)]
+        assert speeds[0] == pytest.approx(tempo * speeds[1], rel=0.1)
 
 
 def test_masks_are_among_active_tokens_and_follow_the_cosine() -> None:
