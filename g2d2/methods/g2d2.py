@@ -67,6 +67,8 @@ class G2D2(Method[G2D2Settings, Discrete]):
             record.step(step + 1, shared.steps)
 
         assert log_alpha is not None
+        if active is not None:  # positions beyond a row's end stay masked, and a mask has no embedding
+            z = z.masked_fill(~active, 0)
         embeddings, record.latent = _final_embeddings(log_alpha, z, prior.codebook.to(prior.dtype), shared)
         record.decoded()
         with torch.no_grad():

@@ -56,7 +56,7 @@ all of them masked: {action_nats:.3f} nats with the prompt, {actionless_nats:.3f
 
 It is a demonstration and test prior. It knows the actions that the database has much of (walking above all) and little
 of others; labels are terse, so prompts beyond "a person walks", "a person runs" or "a person jumps" mean little to it.
-Where the table has no fewer nats with the prompt than without, the labels of held-out subjects did not help it.
+{verdict}
 """
 
 
@@ -94,4 +94,17 @@ def motion_card(recipe: MotionRecipe, numbers: dict[str, Any], curves: dict[str,
         action_nats=numbers["action_nats"]["conditional"],
         actionless_nats=numbers["action_nats"]["unconditional"],
         nats=nats_rows(numbers["nats"]),
+        verdict=_verdict(numbers),
+    )
+
+
+def _verdict(numbers: dict[str, Any]) -> str:
+    """Whether prompts help on people it never saw, with everything masked."""
+
+    def helps(nats: dict[str, float]) -> str:
+        return "help" if nats["conditional"] < nats["unconditional"] else "do not help"
+
+    return (
+        f"On subjects held out of training, prompts {helps(numbers['nats']['100%'])} over all windows, and\n"
+        f"{helps(numbers['action_nats'])} over those whose label names an action."
     )

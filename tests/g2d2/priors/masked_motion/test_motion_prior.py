@@ -137,15 +137,15 @@ def test_half_precision_is_tried_and_float64_is_whole():
     assert double.decode(embeddings(double, 1)).dtype == torch.float64
 
 
-@pytest.mark.parametrize("process", ["star", "markov"])
-def test_paths_are_followed_by_rows_of_other_lengths(prior, process):
+@pytest.mark.parametrize(("process", "final"), [("star", "argmax"), ("markov", "argmax"), ("star", "sample")])
+def test_paths_are_followed_by_rows_of_other_lengths(prior, process, final):
     """The misfit falls, and each row equals itself alone to the bit."""
     method = find_method("g2d2")
     lengths = (32, 23)
     made = [prior.decode(embeddings(prior, 1, seed=7))[:, :length] for length in lengths]
     operators = [build_operator("path", {"keyframes": 5, "seed": 3}, x_shape=(length, FEATURES)) for length in lengths]
     measured = [operator(x) for operator, x in zip(operators, made, strict=True)]
-    settings = method.settings(steps=6, iterations=10, guidance=1, learning_rate=1.0, process=process, final="argmax")
+    settings = method.settings(steps=6, iterations=10, guidance=1, learning_rate=1.0, process=process, final=final)
     both = method.run(
         prior, stack_operators(operators), torch.cat(measured), settings, prompts=["a", "b"], seeds=[0, 1]
     )
