@@ -1,5 +1,7 @@
 """The objective of one variational step: eta_KL * KL(alpha || prior) + misfit of what alpha decodes to, per row."""
 
+from itertools import accumulate, pairwise
+
 import torch
 from torch import Tensor
 
@@ -43,3 +45,10 @@ def schedule_weight(decades: Tensor, step: int, steps: int, endpoints: bool = Fa
     else:
         position = 2 * (steps - step) / steps - 1
     return torch.pow(10.0, decades / 2 * position)
+
+
+def iteration_counts(steps: int, iterations: int, decades: float) -> list[int]:
+    """Iterations of every step: `steps` times `iterations` in all, one at least, the others falling over `decades`."""
+    weights = [10 ** (-decades * (step + 0.5) / steps) for step in range(steps)]
+    ends = [round(steps * (iterations - 1) * part / sum(weights)) for part in accumulate(weights, initial=0.0)]
+    return [1 + end - start for start, end in pairwise(ends)]

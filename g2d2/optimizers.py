@@ -16,7 +16,7 @@ class RowOptimizer:
 
     def __init__(self, name: OptimizerName, like: Tensor):
         self.rectified = name == "radam"
-        self.count = 0
+        self.count = 0.0
         self.mean = torch.zeros_like(like)
         self.square = torch.zeros_like(like)
 
@@ -33,8 +33,17 @@ class RowOptimizer:
         epsilon = EPSILON if self.rectified else EPSILON * unbias  # torch's two optimisers add it at different places
         return variable.sub_(self.mean.div(self.square.sqrt().add_(epsilon)).mul_(rate * (trust * unbias)))
 
+    def fade_(self, kept: float) -> None:
+        """Let the moments stand for so large a share of the updates that made them; unbiased, they stay as they are."""
+        if kept == 1:
+            return
+        count = kept * self.count
+        for moment, beta in ((self.mean, BETA_1), (self.square, BETA_2)):
+            moment.mul_((1 - beta**count) / (1 - beta**self.count))
+        self.count = count
 
-def rectification(count: int) -> float | None:
+
+def rectification(count: float) -> float | None:
     """RAdam's variance rectification at step `count`; None while the variance is intractable (plain momentum)."""
     decay = BETA_2**count
     rho = RHO_INFINITY - 2 * count * decay / (1 - decay)

@@ -39,7 +39,7 @@ class TokenSampler:
 
     def __init__(self, schedule: NoiseSchedule, batch: G2D2Settings, markov: list[bool], random: RowRandom):
         self.schedule = schedule
-        self.remasking = batch.remasking
+        self.remasking, self.temperature = batch.remasking, batch.remasking_temperature
         self.top_p, self.rounded = batch.top_p, batch.truncation == "rounded"
         self.random = random
         self.any_star, self.any_markov = not all(markov), any(markov)
@@ -63,12 +63,14 @@ class TokenSampler:
         if self.remasking == "independent":
             return draw_categorical(log_star_marginal(log_alpha, self.schedule, s), noise)
         z_0 = draw_categorical(log_alpha, noise[:, :-1])
+        cumulative = self.schedule.between(0, s)
+        share = cumulative.gamma - cumulative.beta
         if self.remasking == "exact-count":
             order_by = self.random.uniform("masks", (z_0.shape[1],), step)
         else:
             order_by = log_alpha.amax(dim=1)  # certainty of the optimised posterior
-        cumulative = self.schedule.between(0, s)
-        share = cumulative.gamma - cumulative.beta
+            if self.temperature > 0:
+                order_by = order_by + self.temperature * share * self.random.gumbel("masks", (z_0.shape[1],), step)
         if active is None:
             count = int(z_0.shape[1] * share)
             return z_0.scatter(1, order_by.argsort(dim=1, stable=True)[:, :count], self.schedule.mask_id)

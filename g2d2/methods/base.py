@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
@@ -44,6 +45,13 @@ class Batch(Generic[SettingsT]):
     def random(self) -> RowRandom:
         """The draws of every row, from its own seed."""
         return RowRandom(self.seeds, self.y.device, self.y.dtype)
+
+    def reseeded(self, sample: int) -> Self:
+        """The same rows with seeds for one more sample of each; sample 0 has the rows' own."""
+        if sample == 0:
+            return self
+        texts = (f"{seed}/sample/{sample}".encode() for seed in self.seeds)
+        return replace(self, seeds=[int.from_bytes(blake2b(text, digest_size=7).digest(), "big") for text in texts])
 
     def vector(self, name: str, dims: int, dtype: torch.dtype | None = None) -> Tensor:
         """A free setting of every row, to broadcast over tensors of so many axes, in y's dtype by default. (B, ..)"""

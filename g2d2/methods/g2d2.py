@@ -1,5 +1,8 @@
 """G2D2 (Algorithm 1) and its Markov ablation (Algorithm 2) as one batched loop."""
 
+import math
+from collections import deque
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -8,7 +11,7 @@ from torch import Tensor
 from g2d2.methods.base import Batch, Method
 from g2d2.methods.g2d2_settings import EXPERIMENTS, PRESETS, G2D2Settings
 from g2d2.methods.recording import Recorder
-from g2d2.objective import kl_with_gradient, misfit, schedule_weight
+from g2d2.objective import iteration_counts, kl_with_gradient, misfit, schedule_weight
 from g2d2.optimizers import RowOptimizer
 from g2d2.priors.base import Condition, Discrete, Prior, PriorFacts
 from g2d2.relaxation import embed, lookup, needs_noise, relax
@@ -32,13 +35,18 @@ class G2D2(Method[G2D2Settings, Discrete]):
     )
 
     def restore(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
+        """The mean of as many samples as are asked for."""
+        samples = [self.sample(prior, batch.reseeded(index), record) for index in range(batch.shared.samples)]
+        return samples[0] if len(samples) == 1 else record.mean(torch.stack(samples))
+
+    def sample(self, prior: Discrete, batch: Batch[G2D2Settings], record: Recorder) -> Tensor:
         """Algorithm 1; `process: markov` draws z as Algorithm 2 does."""
         shared = batch.shared
         schedule = prior.schedule.with_beta(shared.beta_denominator)
         if shared.code_moves == "none":
             schedule = schedule.without_moves()
         transitions, mask = schedule.transitions(shared.steps, shared.spacing), schedule.mask_id
-        record.levels = [t for t, _ in transitions]
+        record.levels += [t for t, _ in transitions]
         condition = prior.condition(
             batch.prompts, [row.guidance for row in batch.settings], batch.operator.x_shapes(len(batch))
         )
@@ -47,15 +55,16 @@ class G2D2(Method[G2D2Settings, Discrete]):
         variational = VariationalStep(prior, batch, condition)
 
         z = torch.full((len(batch), prior.num_tokens), mask, device=prior.device)  # z_T
-        log_alpha = None
+        alphas = deque[Tensor](maxlen=shared.final_steps)  # log alpha of the last steps
         for step, (t, s) in enumerate(transitions):
             with record.prior(condition.passes):
                 seen = z if prior.mask_id == mask else torch.where(z == mask, prior.mask_id, z)
                 log_prior = prior.log_probs(seen, t, condition, shared.prior_top_p).to(prior.dtype)
                 if shared.truncation == "rounded":
                     log_prior = truncate_top_p(log_prior, shared.prior_top_p, rounded=True)
-            log_alpha = log_prior if log_alpha is None else gamma * log_prior + (1 - gamma) * log_alpha
+            log_alpha = gamma * log_prior + (1 - gamma) * alphas[-1] if alphas else log_prior
             log_alpha = variational.minimise(log_alpha.log_softmax(dim=1), log_prior, step, record)
+            alphas.append(log_alpha)
             if shared.steps - step in record.snapshot_steps:
                 record.snapshot(shared.steps - step, variational.prior_guess(log_prior, step))
                 record.decoded()
@@ -66,10 +75,9 @@ class G2D2(Method[G2D2Settings, Discrete]):
             z = z_next
             record.step(step + 1, shared.steps)
 
-        assert log_alpha is not None
         if active is not None:  # positions beyond a row's end stay masked, and a mask has no embedding
             z = z.masked_fill(~active, 0)
-        embeddings, record.latent = _final_embeddings(log_alpha, z, prior.codebook.to(prior.dtype), shared)
+        embeddings, record.latent = _final_embeddings(alphas, z, prior.codebook.to(prior.dtype), shared)
         record.decoded()
         with torch.no_grad():
             return batch.operator.cropped(prior.decode(embeddings, active))
@@ -81,18 +89,31 @@ class G2D2(Method[G2D2Settings, Discrete]):
 
     def work(self, settings: G2D2Settings) -> tuple[float, ...]:
         """Calls of the prior, and of the decoder."""
-        return settings.steps, settings.steps * settings.iterations
+        calls = settings.samples * settings.steps
+        return calls, calls * settings.iterations
 
     def trials(self, settings: G2D2Settings) -> list[G2D2Settings]:
         steps = min(2, settings.steps)
         return [settings.model_copy(update={"steps": steps, "iterations": iterations}) for iterations in (2, 6)]
 
 
-def _final_embeddings(log_alpha: Tensor, z: Tensor, codebook: Tensor, shared: G2D2Settings) -> tuple[Tensor, Tensor]:
+def _final_embeddings(
+    alphas: Sequence[Tensor], z: Tensor, codebook: Tensor, shared: G2D2Settings
+) -> tuple[Tensor, Tensor]:
     if shared.final == "sample":
         return lookup(z, codebook), z
+    log_alpha = alphas[-1]
+    if len(alphas) > 1:
+        log_alpha = torch.stack(tuple(alphas)).logsumexp(dim=0) - math.log(len(alphas))
     best = log_alpha.argmax(dim=1)
     return (lookup(best, codebook) if shared.final == "argmax" else embed(log_alpha.exp(), codebook)), best
+
+
+def _resting_residual(batch: Batch[G2D2Settings]) -> Tensor:
+    """The misfit below which a row rests: so many times that of noise alone. (B,)"""
+    noise = batch.operator.norm(batch.operator.mask_noise(torch.ones_like(batch.y)))  # sqrt(m)
+    goal = batch.vector("discrepancy", 1) * batch.sigma * noise
+    return goal.square() if batch.shared.likelihood == "squared" else goal
 
 
 class VariationalStep:
@@ -104,6 +125,9 @@ class VariationalStep:
         self.learning_rate, self.lambda_lr = batch.vector("learning_rate", 3), batch.vector("lambda_lr", 3)
         self.eta_kl, self.lambda_kl = batch.vector("eta_kl", 3), batch.vector("lambda_kl", 3)
         self.temperature = batch.vector("temperature", 3)
+        shared = batch.shared
+        self.iterations = iteration_counts(shared.steps, shared.iterations, shared.lambda_iterations)
+        self.goal = _resting_residual(batch) if any(row.discrepancy for row in batch.settings) else None
         self.optimizer: RowOptimizer | None = None
         size = prior.decode_rows or len(batch)
         groups = [slice(start, start + size) for start in range(0, len(batch), size)]
@@ -117,9 +141,12 @@ class VariationalStep:
         eta = self.eta_kl * schedule_weight(self.lambda_kl, step, shared.steps, endpoints)  # (B, 1, 1)
         if self.optimizer is None or shared.optimizer_memory == "step":
             self.optimizer = RowOptimizer(shared.optimizer, log_alpha)
-        for iteration in range(shared.iterations):
-            noise = self._noise(log_alpha, step, iteration) if needs_noise(shared.relaxation) else None
-            relaxed = relax(log_alpha, noise, self.temperature, self.codebook, shared.relaxation)
+        else:
+            self.optimizer.fade_(shared.memory_kept)
+        relaxation = shared.relaxation if step < shared.gumbel_share * shared.steps else "expectation"
+        for iteration in range(self.iterations[step]):
+            noise = self._noise(log_alpha, step, iteration) if needs_noise(relaxation) else None
+            relaxed = relax(log_alpha, noise, self.temperature, self.codebook, relaxation)
             likelihood, embedding_gradient = self._misfit(relaxed.embeddings)
             gradient = relaxed.gradient(embedding_gradient)
             del relaxed, noise
@@ -129,6 +156,8 @@ class VariationalStep:
             record.curve("total", eta.flatten() * kl + likelihood)
             record.curve("likelihood", likelihood)
             record.curve("kl", kl)
+            if self.goal is not None:  # what rests does so until the step ends
+                rate = rate * (likelihood > self.goal).view(-1, 1, 1)
             log_alpha = self.optimizer.update_(log_alpha, gradient, rate).log_softmax(dim=1)
         return log_alpha
 

@@ -32,21 +32,31 @@ class G2D2Settings(MethodSettings):
     """Classifier-free guidance s: 1 is conditional, 0 unconditional."""
     temperature: float = free(1.0, gt=0)
     """Gumbel-softmax temperature."""
+    discrepancy: float = free(0.0, ge=0)
+    """A row rests for the rest of a step once its residual is at most so many times sigma * sqrt(m); 0: never."""
 
     steps: int = Field(100, ge=1)
     """T, the number of sampling steps; at most the prior's training steps."""
     iterations: int = Field(30, ge=1)
     """Inner optimisation iterations per step."""
+    lambda_iterations: float = 0.0
+    """Decades over which a step's iterations fall from the first to the last; on average they are `iterations`."""
     optimizer: OptimizerName = "radam"
     """Inner optimiser."""
     optimizer_memory: Literal["step", "run"] = "step"
     """Whether the optimiser's moments start anew at every step or live on through the run."""
+    memory_kept: float = Field(1.0, ge=0, le=1)
+    """Of moments that live on, the share of the iterations behind them for which they still count in the next step."""
     likelihood: Literal["norm", "squared"] = "norm"
     """Measurement misfit: the norm per image (appendix of the paper), or its square (main text)."""
     relaxation: Relaxation = "gumbel"
     """How alpha becomes embeddings: soft or straight-through Gumbel samples, the mean, or the nearest code to it."""
+    gumbel_share: float = Field(1.0, ge=0, le=1)
+    """Share of the steps, from the first on, that draw Gumbel numbers; later ones relax to the mean."""
     remasking: Remasking = "independent"
     """How star chooses what to mask: per token, an exact count at random, or an exact count of the least certain."""
+    remasking_temperature: float = Field(0.0, ge=0)
+    """Gumbel numbers added to the certainty by which tokens are masked, times the share that is masked."""
     top_p: float = Field(1.0, gt=0, le=1)
     """Truncation of alpha where star draws z_0."""
     prior_top_p: float = Field(1.0, gt=0, le=1)
@@ -57,6 +67,10 @@ class G2D2Settings(MethodSettings):
     """With fewer steps than trained: `even` asks the prior at z's own level, `one-level` one above the next z's."""
     final: Literal["sample", "argmax", "expectation"] = "sample"
     """How the last alpha becomes the reconstruction."""
+    final_steps: int = Field(1, ge=1)
+    """Last steps whose alpha is averaged before `argmax` or `expectation`."""
+    samples: int = Field(1, ge=1)
+    """Runs, each from a seed of its own, whose mean is the reconstruction; their spread is recorded."""
     kl_gradient: Literal["exact", "raw-logits"] = "exact"
     """`raw-logits` reproduces the published code's gradient, which is off by +p."""
     weight_schedule: Literal["paper", "endpoints"] = "paper"

@@ -30,6 +30,8 @@ class Solution:
     """By step t, (B, *x_shape)."""
     latent: Tensor | None = None
     """What x was decoded from, such as tokens (B, D); None where there is nothing of the kind."""
+    spread: Tensor | None = None
+    """Standard deviation of the samples whose mean x is, (B, *x_shape); None of a single one."""
     prior_seconds: float = 0.0
     """Those of `seconds` in which the prior's network ran."""
     prior_calls: Tensor | None = None  # (B,): passes of each row through that network; None where nobody counted
@@ -70,6 +72,8 @@ class Solution:
             arrays["levels"] = np.array(self.levels)
         arrays |= {name: value for name, value in self.costs(row).items() if value is not None}
         arrays["peak_bytes"] = self.peak_bytes
+        if self.spread is not None:
+            arrays["spread"] = self.spread[row][own].numpy()
         return arrays | {f"snapshot_{step}": x[row][own].numpy() for step, x in self.snapshots.items()}
 
     def _repr_html_(self) -> str:
@@ -100,6 +104,7 @@ class Recorder:
     """Told (steps done, steps in all)."""
     levels: list[int] = field(default_factory=list)
     latent: Tensor | None = None
+    spread: Tensor | None = None
     decoder_calls: int | None = None
     _curves: dict[str, list[Tensor]] = field(default_factory=dict)
     _snapshots: dict[int, Tensor] = field(default_factory=dict)
@@ -118,6 +123,11 @@ class Recorder:
 
     def snapshot(self, step: int, x: Tensor) -> None:
         self._snapshots[step] = x.detach()
+
+    def mean(self, samples: Tensor) -> Tensor:
+        """The mean of samples (S, B, *x_shape), whose spread is kept. (B, *x_shape)"""
+        self.spread = samples.std(dim=0)
+        return samples.mean(dim=0)
 
     def decoded(self, times: int = 1) -> None:
         """Every row was decoded once more."""
@@ -148,6 +158,7 @@ class Recorder:
         curves = {name: torch.stack(points, dim=1).cpu() for name, points in self._curves.items()}
         snapshots = {step: snapshot.cpu() for step, snapshot in self._snapshots.items()}
         latent = None if self.latent is None else self.latent.cpu()
+        spread = None if self.spread is None else self.spread.detach().cpu()
         x = x.detach().cpu()
         return Solution(
             x=x,
@@ -157,6 +168,7 @@ class Recorder:
             levels=self.levels,
             snapshots=snapshots,
             latent=latent,
+            spread=spread,
             prior_seconds=sum(span() for span in self._spans),
             prior_calls=self._calls,
             decoder_calls=self.decoder_calls,

@@ -212,7 +212,7 @@ def _solve(task: Task, todo: list[Item], steps: int) -> int:
     prior = None
     if task.located is not None:
         prior = load_prior(args.prior, device=args.device, dtype=args.dtype, digest=task.digest)
-    with progress(len(todo) * steps, "solving") as bar:
+    with progress(len(todo) * steps * getattr(task.settings, "samples", 1), "solving") as bar:
         for batch in _batches(todo, args.batch):
             solution = task.method.run(
                 prior,

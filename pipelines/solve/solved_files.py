@@ -64,12 +64,16 @@ def _write_picture(
     item: Item, stored: bytes, x: Tensor, solution: Solution, row: int, out: Path
 ) -> dict[str, str | float]:
     write_bytes(stored, out / f"{item.stem}.png")
+    facts: dict[str, str | float] = {"reconstruction": str(out / f"{item.stem}.png")}
     shown = ([] if item.truth is None else [item.truth]) + [item.y, x]
     write_png(panel(shown), out / f"{item.stem}{PANEL}.png")
     snapshots = [batch[row] for _, batch in sorted(solution.snapshots.items(), reverse=True)]
     if snapshots:
         write_png(panel(snapshots), out / f"{item.stem}-snapshots.png")
-    facts: dict[str, str | float] = {"reconstruction": str(out / f"{item.stem}.png")}
+    if solution.spread is not None:
+        spread = solution.spread[row].float().mean(dim=0, keepdim=True)  # (1, H, W), white where samples differ most
+        write_png(panel([x, spread / spread.amax().clamp(min=1e-6) * 2 - 1]), out / f"{item.stem}-spread.png")
+        facts["spread"] = float(spread.mean()) / 2  # on [0, 1]
     if item.truth is not None:
         error = (x - item.truth).square().mean() / 4  # both on [0, 1]
         facts["psnr"] = float(-10 * torch.log10(error))

@@ -5,7 +5,7 @@ import torch
 
 from g2d2.methods.g2d2 import G2D2, VariationalStep
 from g2d2.methods.recording import Recorder
-from g2d2.objective import kl_divergence, kl_with_gradient, misfit, schedule_weight
+from g2d2.objective import iteration_counts, kl_divergence, kl_with_gradient, misfit, schedule_weight
 from g2d2.priors import random_prior
 from g2d2.randomness import RowRandom
 from g2d2.relaxation import relax
@@ -95,6 +95,16 @@ def test_schedule_weights_of_paper_and_reference():
     assert schedule_weight(decades, 99, 100)[0].item() == pytest.approx(0.1047, abs=1e-4)
     assert schedule_weight(decades, 99, 100, endpoints=True)[0].item() == pytest.approx(0.1)
     assert schedule_weight(decades, 0, 100, endpoints=True)[0].item() == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("steps", "iterations"), [(20, 10), (7, 3), (1, 5), (9, 1)])
+def test_iterations_fall_by_decades_and_their_sum_stays(steps, iterations):
+    assert iteration_counts(steps, iterations, 0.0) == [iterations] * steps
+    falling, rising = (iteration_counts(steps, iterations, decades) for decades in (1.0, -1.0))
+    assert sum(falling) == sum(rising) == steps * iterations
+    assert min(falling) >= 1
+    assert iteration_counts(20, 101, 1.0)[0] / iteration_counts(20, 101, 1.0)[-1] == pytest.approx(10**0.95, rel=0.1)
+    assert (falling[0] > falling[-1]) == (rising[0] < rising[-1]) == (steps > 1 and iterations > 1)
 
 
 def test_tokens_that_do_not_count_add_nothing_to_the_divergence():

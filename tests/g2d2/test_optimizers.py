@@ -41,3 +41,20 @@ def test_radam_is_plain_momentum_for_five_iterations():
     assert [rectification(i) is None for i in range(1, 8)] == [True] * 5 + [False] * 2
     assert rectification(6) == pytest.approx(0.026, abs=5e-4)
     assert rectification(30) == pytest.approx(0.110, abs=5e-4)
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_faded_moments_keep_their_unbiased_values(name):
+    """So that with a constant gradient an update is what it was, and with none kept a fresh optimiser's."""
+    gradient, rate = torch.full((1, 3), 2.0, dtype=torch.float64), torch.tensor(1.0, dtype=torch.float64)
+    optimizer, fresh = RowOptimizer(name, gradient), RowOptimizer(name, gradient)
+    for _ in range(40):
+        optimizer.update_(torch.zeros_like(gradient), gradient, rate)
+    optimizer.fade_(0.5)
+    assert optimizer.count == 20
+    torch.testing.assert_close(optimizer.mean / (1 - 0.9**20), gradient)
+    torch.testing.assert_close(optimizer.square / (1 - 0.999**20), gradient.square())
+    optimizer.fade_(0.0)
+    for _ in range(7):
+        updates = [one.update_(torch.zeros_like(gradient), gradient, rate) for one in (optimizer, fresh)]
+        assert torch.equal(*updates)

@@ -106,3 +106,17 @@ def test_where_all_tokens_count_the_draw_is_the_plain_one(remasking):
     draw, z_t = sampler([False, True], remasking=remasking).draw, torch.full((2, D), K)
     log_alpha = alpha(2)
     assert torch.equal(draw(log_alpha, z_t, 5, 6, 1), draw(log_alpha, z_t, 5, 6, 1, torch.ones(2, D, dtype=torch.bool)))
+
+
+def test_certainty_decides_the_less_the_warmer_it_is():
+    log_alpha, masked = alpha(), torch.full((1, D), K)
+
+    def share_of_the_least_certain(temperature):
+        changes = {"remasking": "posterior-confidence", "remasking_temperature": temperature}
+        z = sampler([False], **changes).draw(log_alpha, masked, 5, 6, step=0)
+        least = log_alpha.amax(dim=1)[0].argsort()[: int((z == K).sum())]
+        return float((z[0, least] == K).float().mean())
+
+    cold, mild, hot = (share_of_the_least_certain(temperature) for temperature in (0.0, 0.5, 1000.0))
+    assert cold == 1 > mild > hot
+    assert hot == pytest.approx(SCHEDULE.between(0, 5).gamma, abs=0.05)  # by chance alone

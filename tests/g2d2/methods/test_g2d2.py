@@ -165,20 +165,67 @@ OPTIONS = {
     "kl_gradient": "raw-logits",
     "weight_schedule": "endpoints",
     "spacing": "one-level",
+    "discrepancy": 2.0,
+    "lambda_iterations": 1.0,
+    "gumbel_share": 0.5,
+    "samples": 2,
 }
+NEEDS = {
+    "memory_kept": (0.5, {"optimizer_memory": "run"}),
+    "final_steps": (2, {"final": "expectation"}),
+    "remasking_temperature": (5.0, {"remasking": "posterior-confidence"}),
+}
+"""Options that say more about another one."""
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [(f, v) for f, values in OPTIONS.items() for v in (values if isinstance(values, list) else [values])],
+    [(f, v) for f, values in OPTIONS.items() for v in (values if isinstance(values, list) else [values])]
+    + [(field, value) for field, (value, _) in NEEDS.items()],
 )
 def test_every_option_changes_the_result_and_keeps_rows_apart(prior, operator, y, field, value):
     base = {"steps": 4, "iterations": 6, "learning_rate": 1.0, "eta_kl": 0.05, "guidance": 1.0}
-    plain = solve(prior, operator, y, settings(**base), prompts="a", seeds=SEEDS)
-    changed = solve(prior, operator, y, settings(**base, **{field: value}), prompts="a", seeds=SEEDS)
+    base |= NEEDS[field][1] if field in NEEDS else {}
+    plain = solve(prior, operator, y, settings(**base), prompts="a", seeds=SEEDS, sigma=0.5)
+    changed = solve(prior, operator, y, settings(**base, **{field: value}), prompts="a", seeds=SEEDS, sigma=0.5)
     assert not (torch.equal(plain.x, changed.x) and torch.equal(plain.curves["total"], changed.curves["total"]))
-    alone = solve(prior, operator, y[2:3], settings(**base, **{field: value}), prompts="a", seeds=SEEDS[2:3])
+    alone = solve(prior, operator, y[2:3], settings(**base, **{field: value}), prompts="a", seeds=SEEDS[2:3], sigma=0.5)
     torch.testing.assert_close(alone.x[0], changed.x[2], rtol=1e-8, atol=1e-8)
+
+
+def test_a_row_rests_once_its_residual_is_that_of_the_noise(prior, operator, y):
+    """Beyond that it would fit the noise; where nobody knows sigma, nothing rests."""
+    alike = {"steps": 1, "iterations": 6, "relaxation": "expectation", "guidance": 1.0}
+    rows = [settings(discrepancy=0.0, **alike), settings(discrepancy=100.0, **alike), settings(**alike)]
+    for sigma, rests in ((0.5, [False, True, False]), (0.0, [False] * 3)):
+        curves = solve(prior, operator, y[:3], rows, prompts="a", seeds=SEEDS[:3], sigma=sigma).curves["total"]
+        assert [bool((curve == curve[0]).all()) for curve in curves] == rests
+
+
+def test_iterations_fall_over_the_steps_and_the_recorded_ones_are_all(prior, operator, y):
+    result = solve(prior, operator, y, settings(lambda_iterations=1.0, **SHORT), prompts="a", seeds=SEEDS)
+    assert result.curves["total"].shape == (SIZE, 5 * 7)
+    assert result.decoder_calls == 5 * 7 + 1
+
+
+def test_moments_of_which_nothing_is_kept_are_those_of_a_step(prior, operator, y):
+    forgotten = settings(optimizer_memory="run", memory_kept=0.0, **SHORT)
+    result = solve(prior, operator, y, forgotten, prompts="a", seeds=SEEDS)
+    assert torch.equal(result.x, solve(prior, operator, y, settings(**SHORT), prompts="a", seeds=SEEDS).x)
+
+
+def test_samples_are_averaged_and_their_spread_is_told(prior, operator, y):
+    batch = METHOD.batch(prior, operator, y, settings(samples=3, **SHORT), prompts="a", seeds=SEEDS)
+    single = [
+        solve(prior, operator, y, settings(**SHORT), prompts="a", seeds=batch.reseeded(sample).seeds).x
+        for sample in range(3)
+    ]
+    result = solve(prior, operator, y, settings(samples=3, **SHORT), prompts="a", seeds=SEEDS)
+    torch.testing.assert_close(result.x, torch.stack(single).mean(dim=0))
+    torch.testing.assert_close(result.spread, torch.stack(single).std(dim=0))
+    assert result.levels == [10, 8, 6, 4, 2] * 3
+    assert result.decoder_calls == METHOD.work(settings(samples=3, **SHORT))[-1] + 3
+    assert result.record(0)["spread"].shape == tuple(prior.x_shape)
 
 
 def test_the_reference_preset_runs_both_processes(prior, operator, y):

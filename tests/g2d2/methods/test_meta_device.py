@@ -108,6 +108,12 @@ G2D2_OPTIONS = {
     "confidence": [{"remasking": "posterior-confidence", "final": "argmax"}] * ROWS,
     "other relaxations": [{"relaxation": "gumbel-st", "final": "expectation", "optimizer": "adam"}] * ROWS,
     "means": [{"relaxation": "quantized-expectation", "code_moves": "none", "optimizer_memory": "run"}] * ROWS,
+    "late steps": [
+        {"discrepancy": 1.0, "lambda_iterations": 1.0, "gumbel_share": 0.5, "samples": 2, "final": "expectation"}
+        | {"final_steps": 2, "optimizer_memory": "run", "memory_kept": 0.5}
+        | {"remasking": "posterior-confidence", "remasking_temperature": 1.0}
+    ]
+    * ROWS,
     "squares": [{"likelihood": "squared", "weight_schedule": "endpoints", "kl_gradient": "raw-logits"}] * ROWS,
 }
 
