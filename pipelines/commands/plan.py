@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from operators.plurals import counted
 from pipelines.plan.calibration import Estimate, estimate
-from pipelines.plan.cells import varied
+from pipelines.plan.cells import Cell, varied
 from pipelines.plan.planning import make_plan
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     arms = f" of {counted(len(facts['arms']), 'arm')}: {', '.join(facts['arms'])}" if len(facts["arms"]) > 1 else ""
     print(
-        f"{counted(len(plan.cells), 'cell')} ({', '.join(names) or 'nothing varies'}), "
+        f"{cell_words(plan.cells)} ({', '.join(names) or 'nothing varies'}), "
         f"{counted(plan.measurements, 'measurement')}{arms}"
     )
     print(
@@ -75,6 +76,15 @@ def run(args: argparse.Namespace) -> int:
     for warning in ready.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return 0
+
+
+def cell_words(cells: Sequence[Cell]) -> str:
+    """`12 settings x 2 tasks = 24 cells`; the cells alone where tasks differ in how many they have, or there is one."""
+    per_task = Counter(cell.task for cell in cells)
+    words = counted(len(cells), "cell")
+    if len(per_task) < 2 or len(set(per_task.values())) > 1:
+        return words
+    return f"{counted(len(cells) // len(per_task), 'setting')} x {len(per_task)} tasks = {words}"
 
 
 def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:

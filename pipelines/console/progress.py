@@ -36,9 +36,11 @@ class Lines:
             self.under_way, self.started, self.before = True, now, self.done
 
     def _left(self, now: float) -> str:
-        if not self.under_way or self.done == self.before:
+        """From the first unit on, which came after starting up: more than that rate will not be needed."""
+        if self.done in (self.before, self.total):
             return ""
-        return f", {(now - self.started) / (self.done - self.before) * (self.total - self.done):.0f} s left"
+        seconds = (now - self.started) / (self.done - self.before) * (self.total - self.done)
+        return f", {'' if self.under_way else 'at most '}{seconds:.0f} s left"
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def test_starting_up_and_earlier_work_are_not_in_the_rate(clock, capsys):
     clock[0] = 80.0
     lines.update(10)
     said = capsys.readouterr().err.splitlines()
-    assert said == ["images: 50 of 100", "images: 60 of 100, 80 s left"]
+    assert said == ["images: 50 of 100, at most 300 s left", "images: 60 of 100, 80 s left"]
 
 
 def test_lines_are_far_apart(clock, capsys):
