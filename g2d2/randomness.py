@@ -30,6 +30,15 @@ class RowRandom:
         self.device = torch.device(device)
         self.dtype = dtype
         self._counters: dict[int, Tensor] = {}
+        self._expected: dict[str, Tensor] = {}  # by stream, (steps, iterations, B, 2)
+
+    def expect(self, stream: str, steps: int, iterations: int = 1) -> None:
+        """Bring the keys of so many draws to the device at once; a draw whose keys are not there brings its own.
+
+        What is brought in the middle of the work makes a GPU wait for the host.
+        """
+        blocks = [[self._rows(stream, step, iteration) for iteration in range(iterations)] for step in range(steps)]
+        self._expected[stream] = torch.tensor(blocks, dtype=torch.int32).to(self.device)
 
     def uniform(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
         """Numbers in (0, 1), shape (B, *shape)."""
@@ -52,13 +61,22 @@ class RowRandom:
 
     def _unit(self, streams: tuple[str, ...], size: int, step: int, iteration: int) -> Tensor:
         """Numbers in (0, 1) of all rows in one stream after the other, (streams * B, size)."""
-        rows = [row_key(seed, stream, step, iteration) for stream in streams for seed in self.seeds]
-        low, high = torch.tensor(rows, dtype=torch.int32).to(self.device).view(-1, 2, 1).unbind(1)  # (streams * B, 1)
+        low, high = self._keys(streams, step, iteration).view(-1, 2, 1).unbind(1)  # (streams * B, 1)
         bits = _mix(self._counter(size) ^ low)
         bits = _mix(bits.add_(high))
         # 31 bits, so that the smallest numbers keep float32's full relative precision.
         unit = bits.bitwise_and_(0x7FFFFFFF).to(self.dtype).add_(0.5).mul_(2.0**-31)
         return unit.clamp_(max=1 - 2.0**-24)
+
+    def _keys(self, streams: tuple[str, ...], step: int, iteration: int) -> Tensor:
+        """(streams * B, 2)"""
+        if len(streams) == 1 and streams[0] in self._expected:
+            return self._expected[streams[0]][step, iteration]
+        rows = [row for stream in streams for row in self._rows(stream, step, iteration)]
+        return torch.tensor(rows, dtype=torch.int32).to(self.device)
+
+    def _rows(self, stream: str, step: int, iteration: int) -> list[tuple[int, int]]:
+        return [row_key(seed, stream, step, iteration) for seed in self.seeds]
 
     def _counter(self, size: int) -> Tensor:
         if size not in self._counters:

@@ -42,6 +42,9 @@ class TokenSampler:
         self.remasking, self.temperature = batch.remasking, batch.remasking_temperature
         self.top_p, self.rounded = batch.top_p, batch.truncation == "rounded"
         self.random = random
+        random.expect("tokens", batch.steps)
+        if batch.remasking != "independent":
+            random.expect("masks", batch.steps)
         self.any_star, self.any_markov = not all(markov), any(markov)
         self.is_markov = torch.tensor(markov, device=random.device).unsqueeze(1)  # (B, 1)
 

@@ -13,7 +13,7 @@ from g2d2.methods.g2d2_settings import EXPERIMENTS, PRESETS, G2D2Settings
 from g2d2.methods.recording import Recorder
 from g2d2.objective import iteration_counts, kl_with_gradient, misfit, schedule_weight
 from g2d2.optimizers import RowOptimizer
-from g2d2.priors.base import Condition, Discrete, Prior, PriorFacts
+from g2d2.priors.base import Condition, Discrete, Prior, PriorFacts, joined
 from g2d2.relaxation import embed, lookup, needs_noise, relax
 from g2d2.sampling import TokenSampler, draw_categorical, truncate_top_p
 from operators import Operator
@@ -127,6 +127,7 @@ class VariationalStep:
         self.temperature = batch.vector("temperature", 3)
         shared = batch.shared
         self.iterations = iteration_counts(shared.steps, shared.iterations, shared.lambda_iterations)
+        batch.random.expect("relaxation", shared.steps, max(self.iterations))
         self.goal = _resting_residual(batch) if any(row.discrepancy for row in batch.settings) else None
         self.optimizer: RowOptimizer | None = None
         size = prior.decode_rows or len(batch)
@@ -172,7 +173,7 @@ class VariationalStep:
             value = misfit(operator, x, self.batch.y[some], squared)
             gradients += torch.autograd.grad(value.sum(), part)
             values.append(value.detach())
-        return torch.cat(values), torch.cat(gradients)
+        return joined(values), joined(gradients)
 
     def prior_guess(self, log_prior: Tensor, step: int) -> Tensor:
         """x of a sample of the prior, by the noise the step has drawn already."""

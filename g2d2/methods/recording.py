@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,18 @@ class Solution:
     """What to try where a row diverged."""
     signal: str = "image"
     """What x is, by its registry name."""
+
+    def first(self, rows: int) -> "Solution":
+        """The first rows alone; the others only filled up their batch, whose costs are these rows'."""
+        return replace(
+            self,
+            x=self.x[:rows],
+            curves={name: curve[:rows] for name, curve in self.curves.items()},
+            snapshots={step: x[:rows] for step, x in self.snapshots.items()},
+            latent=None if self.latent is None else self.latent[:rows],
+            spread=None if self.spread is None else self.spread[:rows],
+            prior_calls=None if self.prior_calls is None else self.prior_calls[:rows],
+        )
 
     def costs(self, row: int) -> dict[str, Any]:
         """A row's share of the batch: of the prior's seconds by its calls, of all others as much as any row."""

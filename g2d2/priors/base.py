@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,6 +34,15 @@ class Prior:
         self.device = torch.device(device)
 
 
+class GuidedPasses(NamedTuple):
+    """How passes with a prompt, then those without, make up the rows of a batch."""
+
+    rows: Tensor  # (P,): the row of each pass
+    weights: Tensor  # (P, 1, 1): what it counts for there
+    prompted: int
+    """Passes that have a prompt."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """Encoded prompts of a batch with each row's guidance scale, and which of its tokens count."""
@@ -45,6 +56,14 @@ class Condition:
     def passes(self) -> Tensor:
         """How often each row runs through the network per call: with and without prompt, unless one has no weight."""
         return (self.guidance != 0).int() + (self.guidance != 1).int()  # (B,)
+
+    @cached_property
+    def guided(self) -> GuidedPasses:
+        """The passes on the device, brought there once for all steps; a row at s = 1 or s = 0 has one of the two."""
+        scale, device = self.guidance, self.embeddings.device
+        with_prompt, without = ((scale != weight).nonzero().flatten() for weight in (0, 1))
+        weights = torch.cat([scale[with_prompt], 1 - scale[without]]).view(-1, 1, 1)
+        return GuidedPasses(torch.cat([with_prompt, without]).to(device), weights.to(device), len(with_prompt))
 
     def select(self, rows: slice) -> "Condition":
         """The condition of some rows."""
@@ -182,3 +201,8 @@ def _fits(signal: str, shape: tuple[int, ...], other_signal: str, other_shape: S
     if signal != other_signal or len(shape) != len(other):
         return False
     return shape == other or (find_signal(signal).ragged and shape[1:] == other[1:] and other[0] <= shape[0])
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Parts of a batch as one; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))

@@ -199,8 +199,10 @@ class ShardWork:
 
     def run(self, rows: Sequence[Row], settings: Sequence[MethodSettings] | None = None) -> Solution:
         """Restore a batch, or a short version of it with other settings."""
-        place = self.device.place
-        return self.method.run(
+        place, count = self.device.place, len(rows)
+        if settings is None:
+            rows = self._filled_up(rows)
+        solution = self.method.run(
             self.loaded.prior,
             stack_operators([row.operator for row in rows]).to(place),
             find_signal(rows[0].signal).stack([row.y for row in rows]).to(place),
@@ -210,6 +212,13 @@ class ShardWork:
             sigma=[row.sigma for row in rows],
             snapshots_at=() if settings else self.device.config.keep.snapshots_at,
         )
+        return solution if len(rows) == count else solution.first(count)
+
+    def _filled_up(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Where networks are compiled, a short batch repeats its last row: another size would be compiled anew."""
+        resources = self.device.config.resources
+        size = min(self.batch or 1, resources.shard) if resources.compile else 0
+        return [*rows, *[rows[-1]] * (size - len(rows))]
 
     def _fitting_batch(self, row: Row) -> int | None:
         """Rows that fit, from the memory of one and of two measured on a short trial; None where it failed."""

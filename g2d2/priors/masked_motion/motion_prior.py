@@ -104,17 +104,13 @@ class MaskedMotionPrior(Discrete):
     @torch.no_grad()
     def log_probs(self, z_t: Tensor, t: int, condition: Condition, top_p: float = 1.0) -> Tensor:
         """log p(z_0 | z_t) with guidance; a row at s = 1 or s = 0 costs one pass instead of two. (B, K, D)"""
-        scale = condition.guidance
-        with_prompt, without = ((scale != weight).nonzero().flatten() for weight in (0, 1))
-        rows = torch.cat([with_prompt, without]).to(self.device)
-        blank = self._prompts.lookup([""])[""] if len(without) else condition.embeddings[0]
-        states = torch.cat(
-            [condition.embeddings[with_prompt.to(self.device)], blank.expand(len(without), *blank.shape)]
-        )
+        rows, weights, prompted = condition.guided
+        unprompted = len(rows) - prompted
+        blank = self._prompts.lookup([""])[""] if unprompted else condition.embeddings[0]
+        states = torch.cat([condition.embeddings[rows[:prompted]], blank.expand(unprompted, *blank.shape)])
         active = torch.ones_like(z_t, dtype=torch.bool) if condition.active is None else condition.active
         logits = self._in_parts(self._denoise, z_t[rows], active[rows], states, size=1).to(self.dtype)
         log_p = logits.log_softmax(dim=1)
-        weights = torch.cat([scale[with_prompt], 1 - scale[without]]).to(log_p).view(-1, 1, 1)
         guided = log_p.new_zeros(len(z_t), *log_p.shape[1:]).index_add_(0, rows, log_p * weights)
         return truncate_top_p(guided.log_softmax(dim=1), top_p).clamp(min=LOG_FLOOR)
 

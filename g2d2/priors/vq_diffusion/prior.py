@@ -6,7 +6,7 @@ from contextlib import suppress
 import torch
 from torch import Tensor, nn
 
-from g2d2.priors.base import Condition, Discrete
+from g2d2.priors.base import Condition, Discrete, joined
 from g2d2.priors.clip_prompts import padded_ids
 from g2d2.priors.compiling import Compiled
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
@@ -46,6 +46,7 @@ class VQDiffusionPrior(Discrete):
         super().__init__(device)
         self.decode_rows = CPU_ROWS if self.device.type == "cpu" else None
         self.components = components
+        components.transformer.out.register_forward_pre_hook(_as_precise_as_weights)
         self.schedule = vq_diffusion_schedule(components.scheduler.config)
         self.token_grid = components.transformer.height, components.transformer.width
         self.num_tokens = self.token_grid[0] * self.token_grid[1]
@@ -66,11 +67,14 @@ class VQDiffusionPrior(Discrete):
         for part in (parts.vqvae, parts.transformer, parts.text_encoder, self._learned):
             # diffusers' own `to` logs a warning for every component, whatever the dtype
             nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
+        # logits, of which there are as many as codes, lose too much in half precision
+        nn.Module.to(parts.transformer.out, dtype=self.dtype)
         if memory_format is torch.channels_last:
             parts.vqvae.to(memory_format=memory_format)
         self._memory_format = memory_format
         self._decode, self._denoise = self._run_decoder, self._run_transformer
         self.codebook = parts.vqvae.quantize.embedding.weight
+        self._timesteps = torch.arange(self.schedule.train_steps, device=self.device)
         self._prompts, self._blank = PromptCache(self._encode_texts), None
 
     @property
@@ -104,20 +108,12 @@ class VQDiffusionPrior(Discrete):
     @torch.no_grad()
     def log_probs(self, z_t: Tensor, t: int, condition: Condition, top_p: float = 1.0) -> Tensor:
         """log p(z_0 | z_t) with guidance; a row at s = 1 or s = 0 costs one pass instead of two. (B, K, D)"""
-        scale = condition.guidance
-        with_prompt = (scale != 0).nonzero().flatten()
-        without = (scale != 1).nonzero().flatten()
-        states = torch.cat(
-            [
-                condition.embeddings[with_prompt.to(self.device)],
-                self._unconditional().to(condition.embeddings).expand(len(without), -1, -1),
-            ]
-        )
-        tokens = z_t[torch.cat([with_prompt, without]).to(self.device)]
-        output = self._denoise(tokens, states, torch.tensor(t - 1, device=self.device)).to(self.dtype)
+        rows, weights, prompted = condition.guided
+        blank = self._unconditional().to(condition.embeddings).expand(len(rows) - prompted, -1, -1)
+        states = torch.cat([condition.embeddings[rows[:prompted]], blank])
+        output = self._denoise(z_t[rows], states, self._timesteps[t - 1].clone()).to(self.dtype)
         guided = torch.zeros((len(z_t), *output.shape[1:]), dtype=output.dtype, device=output.device)
-        weights = torch.cat([scale[with_prompt], 1 - scale[without]]).to(guided).view(-1, 1, 1)
-        guided.index_add_(0, torch.cat([with_prompt, without]).to(self.device), output * weights)
+        guided.index_add_(0, rows, output * weights)
         guided = truncate_top_p(guided.log_softmax(dim=1), top_p)
         return guided.clamp(min=LOG_FLOOR)
 
@@ -126,7 +122,7 @@ class VQDiffusionPrior(Discrete):
 
     def decode(self, embeddings: Tensor, active: Tensor | None = None) -> Tensor:
         grid = embeddings.reshape(*embeddings.shape[:2], *self.token_grid).to(self.network_dtype)  # (B, C, h, w)
-        return torch.cat([self._decode_some(part) for part in grid.split(self.decode_rows or len(grid))])
+        return joined([self._decode_some(part) for part in grid.split(self.decode_rows or len(grid))])
 
     def _decode_some(self, grid: Tensor) -> Tensor:
         lone = len(grid) == 1 and grid.device.type == "cpu" and grid.numel() <= LONE_ROW_SIZE
@@ -136,10 +132,17 @@ class VQDiffusionPrior(Discrete):
         return images[:1] if lone else images
 
     def _run_decoder(self, grid: Tensor) -> Tensor:
-        return self.components.vqvae.decode(grid, force_not_quantize=True, return_dict=False)[0]  # type: ignore[no-any-return]
+        """Pixels; the model's own `decode` brings a number to the device each time, for which a GPU would wait."""
+        vqvae = self.components.vqvae
+        spatial = grid if vqvae.config.norm_type == "spatial" else None
+        return vqvae.decoder(vqvae.post_quant_conv(grid), spatial)  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def encode(self, x: Tensor) -> Tensor:
         vqvae = self.components.vqvae
         latents = vqvae.encode(x.to(self.device, self.network_dtype)).latents
         return vqvae.quantize(latents)[2][2].view(len(x), -1)  # type: ignore[no-any-return]
+
+
+def _as_precise_as_weights(layer: nn.Linear, inputs: tuple[Tensor]) -> tuple[Tensor]:
+    return (inputs[0].to(layer.weight.dtype),)

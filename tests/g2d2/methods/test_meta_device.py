@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from g2d2.methods import METHODS, Batch, Method, Recorder, find_method
 from g2d2.methods.bicubic import Bicubic
@@ -66,13 +67,14 @@ def restore(method, operator=None, settings=None, prior=None):
     operator = operator or build_operator("super_resolution", {"factor": 2}, x_shape=SHAPE)
     few = {name: value for name, value in FEW.items() if name in method.Settings.model_fields}
     settings = settings or [method.settings(**few)] * ROWS
+    rows = len(settings)
     batch = Batch(
         operator=deepcopy(operator).to(META, torch.float32),
-        y=torch.empty(ROWS, *operator.y_shape, device=META),
-        sigma=torch.empty(ROWS, device=META),
+        y=torch.empty(rows, *operator.y_shape, device=META),
+        sigma=torch.empty(rows, device=META),
         settings=settings,
-        prompts=["a", "b", "a"],
-        seeds=list(range(ROWS)),
+        prompts=["ab"[row % 2] for row in range(rows)],
+        seeds=list(range(rows)),
     )
     snapshots = range(1, 1 + getattr(settings[0], "steps", 0))
     return method.restore(prior, batch, Recorder(META, snapshots))
@@ -130,6 +132,49 @@ def test_every_option_of_g2d2_is_among_them(field):
     default = getattr(G2D2Settings(), field)
     if isinstance(default, str) and field != "beta_denominator":  # a number in the schedule, on the host
         assert any(changes.get(field, default) != default for rows in G2D2_OPTIONS.values() for changes in rows)
+
+
+class Counted(TorchDispatchMode):
+    """Counts what a device is given to do, views apart, and what is brought to it from the host."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernels = self.uploads = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.kernels += not func.is_view
+        if isinstance(result, torch.Tensor) and result.device == META:
+            self.uploads += any(isinstance(value, torch.Tensor) and value.device.type == "cpu" for value in args)
+        return result
+
+
+def counts(changes, steps, iterations):
+    method, prior = G2D2(), tiny_prior(Discrete)
+    settings = [method.settings(**{**one, "steps": steps, "iterations": iterations}) for one in changes]
+    operator = deepcopy(build_operator("super_resolution", {"factor": 2}, x_shape=SHAPE))
+    with Counted() as counted:
+        restore(method, operator, settings, prior)
+    return counted
+
+
+@pytest.mark.parametrize("options", G2D2_OPTIONS)
+def test_longer_runs_of_g2d2_bring_nothing_more_to_the_device(options):
+    """Keys, levels and weights are there before the first step: a copy in between would wait for all that is queued."""
+    few, many = (counts(G2D2_OPTIONS[options], *size) for size in ((2, 2), (4, 5)))
+    assert few.uploads == many.uploads <= 16
+
+
+KERNELS = 230
+"""Of an iteration on the tiny prior, most of them its decoder's and their gradients."""
+
+
+def test_an_iteration_gives_a_device_as_few_kernels_for_many_rows_as_for_one():
+    def per_iteration(rows):
+        few, many = (counts([{}] * rows, 2, iterations).kernels for iterations in (2, 5))
+        return (many - few) / 6
+
+    assert per_iteration(1) == per_iteration(16) <= KERNELS
 
 
 @pytest.mark.parametrize("options", G2D2_OPTIONS)

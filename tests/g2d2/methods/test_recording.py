@@ -60,3 +60,14 @@ def test_a_reconstruction_that_is_not_finite_is_no_result():
     solution = Solution(torch.tensor([[0.0], [torch.inf]]))
     assert solution.fault(0) is None
     assert solution.fault(1) == "its reconstruction holds NaN or infinite values"
+
+
+def test_rows_that_filled_up_a_batch_leave_its_costs_to_the_others():
+    solution = Solution(
+        x=torch.arange(4.0)[:, None], seconds=8.0, prior_seconds=4.0, prior_calls=torch.tensor([2, 2, 2, 2]),
+        curves={"total": torch.zeros(4, 3)}, latent=torch.zeros(4, 2),
+    )  # fmt: skip
+    first = solution.first(2)
+    assert first.x.flatten().tolist() == [0.0, 1.0]
+    assert first.curves["total"].shape == (2, 3)
+    assert sum(first.costs(row)["seconds"] for row in range(2)) == 8.0

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,6 +63,22 @@ def test_the_first_shard_says_that_the_prior_was_loaded(work):
     assert "prior" in message
     assert solver(shard, rows)["messages"] == []
     assert errors(solver, shard) == [None] * 5
+
+
+@pytest.mark.parametrize(("compiled", "sizes"), [(False, [3, 2]), (True, [3, 3])])
+def test_a_short_batch_is_filled_up_where_networks_are_compiled(work, monkeypatch, compiled, sizes):
+    """Another size would be compiled anew; what fills it up is no row's and no cost's."""
+    solver, shard, rows = work
+    resources = solver.config.resources.model_copy(update={"batch": 3})
+    solver.config = replace(solver.config, resources=resources)
+    solver.hold(rows[0]["prior"])  # what the networks are compiled to is not of interest here
+    solver.config = replace(solver.config, resources=resources.model_copy(update={"compile": compiled}))
+    method, seen = solver.method("g2d2"), []
+    real = method.run
+    monkeypatch.setattr(method, "run", lambda *args, **options: seen.append(len(args[2])) or real(*args, **options))
+    assert solver(shard, rows)["failed"] == 0
+    assert seen == sizes
+    assert len(errors(solver, shard)) == 5
 
 
 def test_a_bad_row_fails_alone_in_its_batch(work, monkeypatch):
