@@ -1,8 +1,8 @@
 """`python -m bench.gpu`: what one GPU makes of G2D2, in one JSON file.
 
 Run once by whoever has a GPU; `g2d2 plan --bench gpu.json --devices 8 --price 2.1/h` then says what a sweep costs on
-many. Weights are random, which changes no cost. Short solves give the seconds of a call of the prior and of the decoder,
-and from these follow the paper's 100 steps of 30 iterations. A way that fails is written down with its reason.
+many. Weights are random, which changes no cost. Short solves give the seconds of a call of the prior and of the
+decoder, and from these follow the paper's 100 steps of 30 iterations. A way that fails is written down with its reason.
 """
 
 import argparse

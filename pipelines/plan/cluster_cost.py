@@ -1,4 +1,4 @@
-"""What a sweep of G2D2 would cost on devices that are not there: by a file of `bench/gpu.py`, or the paper's figures."""
+"""What a sweep of G2D2 would cost on devices that are not there, by a file of `bench/gpu.py` or the paper's figures."""
 
 import json
 import re

@@ -57,5 +57,5 @@ def test_what_cannot_be_estimated_is_refused(tmp_path):
 
 def test_prices():
     assert (parse_price("2.1/h"), parse_price("3")) == (2.1, 3.0)
-    with pytest.raises(InputError, match="write it as 2.1/h"):
+    with pytest.raises(InputError, match=r"write it as 2\.1/h"):
         parse_price("2.1/day")
