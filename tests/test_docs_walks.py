@@ -189,7 +189,7 @@ WALKS = [
         "docs/results.md",
         left_out={
             "g2d2 sweep examples/cifar10/methods.yaml": "more than an hour; tests/pipelines/test_cifar10_examples.py",
-            "g2d2 sweep examples/cifar10/masked.yaml": "more than half an hour; tests/pipelines/test_cifar10_examples.py",
+            "g2d2 sweep examples/cifar10/masked.yaml": "half an hour; tests/pipelines/test_cifar10_examples.py",
             "g2d2 paper --only prior-choice": "minutes; tests/pipelines/paper/test_paper_examples.py",
             "python examples/cifar10/picture.py": "needs it; tests/pipelines/test_cifar10_examples.py",
         },
