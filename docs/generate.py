@@ -12,7 +12,7 @@ from g2d2.methods import METHODS, find_method
 from g2d2.methods.base import kind_name
 from operators import Operator, operator_names, operator_settings
 from pipelines.nightly.nightly_spec import NightlySpec
-from pipelines.plan.arms import Choice
+from pipelines.plan.arms import SHIPPED, Choice
 from pipelines.plan.sweep_spec import SweepSpec
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ def _of_arm(name: str) -> Json:
     experiments = sorted({row for rows in method.experiments.values() for row in rows})
     allowed: Json = {
         "settings": {"additionalProperties": False, "properties": settings},
-        "preset": {"enum": [None, "tuned", *method.presets]},
+        "preset": {"enum": [None, *SHIPPED, *method.presets]},
         "experiment": {"enum": [None, *experiments]},
     }
     return {"properties": allowed | _of_grid(name)["properties"]}

@@ -11,7 +11,7 @@ from operators import InputError
 from operators.pictures import write_bytes
 from operators.plurals import counted
 from operators.validation import did_you_mean
-from pipelines.plan.arms import TUNED
+from pipelines.plan.arms import SHIPPED
 from pipelines.plan.cells import Cell
 from pipelines.score.stored_sweep import StoredSweep
 
@@ -88,7 +88,7 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
     cells = [cell for cell in sweep.plan.cells if (cell.arm, cell.task) == (arm, task)]
     arms, split = sweep.spec.all_arms(), sweep.spec.split_by()
     choice = arms[arm] if split is None else next(iter(arms.values()))
-    if choice.preset == TUNED:
+    if choice.preset in SHIPPED:
         raise InputError(
             f"arm {arm}: it starts from what was tuned before; a search starts from a preset of its method."
         )

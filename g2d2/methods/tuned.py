@@ -13,6 +13,7 @@ from operators import InputError
 from operators.validation import validate
 
 FILE = "tuned.json"
+TUNED = "tuned"
 
 
 class _Model(BaseModel):
@@ -41,6 +42,8 @@ class Tuned(_Model):
     """Changes for every task."""
     tasks: dict[str, list[Case]] = {}
     """Further changes per task, the first case that applies."""
+    others: dict[str, "Tuned"] = {}
+    """Further presets by name, such as `fast`: each starts from the method's own, not from what stands here."""
 
     def settings(self, method: Method[Any, Any], task: str | None, changes: Mapping[str, Any]) -> MethodSettings:
         """The preset, then what is shared, then the task's case for these changes, then the changes themselves."""
@@ -77,17 +80,17 @@ def read_tuned(folder: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def tuned_settings(folder: Path | None, method: Method[Any, Any]) -> Tuned | None:
-    """What ships for a method with the prior in `folder`, checked; None where nothing does."""
+def tuned_settings(folder: Path | None, method: Method[Any, Any], preset: str = TUNED) -> Tuned | None:
+    """A preset that ships for a method with the prior in `folder`, checked; None where it does not."""
     content = {} if folder is None else read_tuned(folder)
     if folder is None or method.name not in content:
         return None
     path = folder / FILE
     tuned: Tuned = validate(Tuned, content[method.name], where=f"{path}: {method.name}")
-    for task, cases in tuned.tasks.items():
-        for case in cases:
+    for name, one in {TUNED: tuned, **tuned.others}.items():
+        for task, case in ((task, case) for task, cases in one.tasks.items() for case in cases):
             try:
-                tuned.settings(method, task, case.when)
+                one.settings(method, task, case.when)
             except InputError as error:
-                raise InputError(f"{path}: {task}, {case.when}: {error}") from None
-    return tuned
+                raise InputError(f"{path}: {name}, {task}, {case.when}: {error}") from None
+    return tuned if preset == TUNED else tuned.others.get(preset)

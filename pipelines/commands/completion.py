@@ -11,6 +11,7 @@ from g2d2.methods import METHODS, find_method
 from g2d2.priors.catalog import CATALOG
 from operators import TASKS, operator_names
 from pipelines import cli
+from pipelines.plan.arms import SHIPPED
 
 EXAMPLE = """g2d2 completion bash > ~/.local/share/bash-completion/completions/g2d2
   g2d2 completion zsh > ~/.zfunc/_g2d2    # a folder of your $fpath"""
@@ -51,7 +52,7 @@ def _of_methods(kind: str) -> list[str]:
     """Presets, or the experiments of all presets, of every method that is known by name."""
     methods = [find_method(name) for name in METHODS.names()]
     if kind == "presets":
-        return list(dict.fromkeys(["tuned", *(preset for method in methods for preset in method.presets)]))
+        return list(dict.fromkeys([*SHIPPED, *(preset for method in methods for preset in method.presets)]))
     rows = (row for method in methods for rows in method.experiments.values() for row in rows)
     return list(dict.fromkeys(rows))
 

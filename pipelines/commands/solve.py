@@ -31,7 +31,7 @@ from pipelines.console.options import (
 )
 from pipelines.console.progress import Progress, progress
 from pipelines.manifest.motion_build_settings import MOTION
-from pipelines.plan.arms import TUNED
+from pipelines.plan.arms import SHIPPED, TUNED
 from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
 from pipelines.solve.solved_files import Item, write_solved
 
@@ -61,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="base of all settings: one of the method's, or tuned (default: tuned where the prior ships such settings)",
+        help="base of all settings: one of the method's, or tuned, fast, best or protocol, where the prior ships them "
+        "(default: tuned if it does)",
     )
     parser.add_argument("--experiment", metavar="NAME", help="row of the paper's table of hyper-parameters")
     parser.add_argument(
@@ -141,15 +142,16 @@ def _settings(
     args: argparse.Namespace, method: Method[Any, Any], located: LocatedPrior | None, changes: dict[str, Any]
 ) -> MethodSettings:
     """An experiment's row is a change to a preset of the method, so naming one chooses that."""
-    tuned = None if located is None else tuned_settings(located.folder, method)
+    shipped = args.preset if args.preset in SHIPPED else TUNED
+    tuned = None if located is None else tuned_settings(located.folder, method, shipped)
     usual = MOTION if args.signal == MOTION and MOTION in method.presets and not args.experiment else None
     preset = args.preset or (TUNED if tuned is not None and not args.experiment else usual)
-    if preset != TUNED:
+    if preset not in SHIPPED:
         settings: MethodSettings = method.settings(preset, args.experiment, **changes)
         return settings
     if tuned is None or args.experiment:
         raise InputError(
-            f"preset: 'tuned' stands alone and needs settings that ship with the prior; {str(args.prior)!r} "
+            f"preset: {preset!r} stands alone and needs settings that ship with the prior; {str(args.prior)!r} "
             f"{'has none' if tuned is None else 'has them, but --experiment was given too'}."
         )
     return tuned.settings(method, args.task, changes)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from g2d2.methods import Method
 
 TUNED = "tuned"
-"""The preset that ships with a prior."""
+SHIPPED = (TUNED, "fast", "best", "protocol")
+"""Presets that ship with a prior, per task."""
 
 
 class Choice(BaseModel):
@@ -23,7 +24,8 @@ class Choice(BaseModel):
     method: str = Field(default="g2d2", examples=list(METHODS.names()))
     """Method by name, or `module:thing` for one of your own."""
     preset: str | None = None
-    """A preset of the method, or `tuned` for what ships with the prior, per task; the method's first when left out."""
+    """A preset of the method, or one that ships with the prior, per task: `tuned`, `fast`, `best` or `protocol`; the
+    method's first when left out."""
     experiment: str | None = None
     """A row of a paper's table of hyper-parameters, on top of a preset of the method."""
     settings: dict[str, Any] = {}
@@ -36,8 +38,8 @@ class Choice(BaseModel):
         method = self.load_method()
         for name in self.settings:
             require_setting(method, name, "settings")
-        if self.preset not in (None, TUNED, *method.presets):
-            known = (TUNED, *method.presets)
+        known = (*SHIPPED, *method.presets)
+        if self.preset not in (None, *known):
             near = did_you_mean(str(self.preset), known)
             raise AtKeyError(f"preset {self.preset!r}{near} must be one of {', '.join(known)}", "preset")
         table = method.experiments.get(self.preset or next(iter(method.presets)), {})

@@ -11,7 +11,7 @@ from eval.score_columns import refuse_reserved
 from g2d2.methods import find_method
 from g2d2.priors.locating import LocatedPrior
 from operators import InputError
-from pipelines.plan.arms import TUNED, Arm, arm_label
+from pipelines.plan.arms import SHIPPED, Arm, arm_label
 from pipelines.plan.grid import Point
 from pipelines.plan.item_ids import cell_id, recipe_id
 from pipelines.plan.sweep_spec import SweepSpec
@@ -99,12 +99,12 @@ def _recipe(
 def _tuned(arm: Arm, method: "Method[Any, Any]", prior: PlannedPrior | None) -> "Tuned | None":
     from g2d2.methods.tuned import tuned_settings  # torch, which cells that are only read do without
 
-    if arm.preset != TUNED:
+    if arm.preset not in SHIPPED:
         return None
-    tuned = None if prior is None else tuned_settings(prior.located.folder, method)
+    tuned = None if prior is None else tuned_settings(prior.located.folder, method, arm.preset)
     if tuned is None:
         raise InputError(
-            f"preset: 'tuned' needs settings of method {arm.method!r} that ship with the prior, and "
+            f"preset: {arm.preset!r} needs settings of method {arm.method!r} that ship with the prior, and "
             f"{arm.prior!r} has none."
         )
     return tuned

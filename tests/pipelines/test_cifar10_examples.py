@@ -19,6 +19,7 @@ from tests.pipelines.sweep_cases import run
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "cifar10"
+PRESETS = EXAMPLES / "presets"
 TASKS = ("sr4-32", "gaussian-deblur-32")
 TUNING = {path.stem: load_spec(path) for path in sorted((EXAMPLES / "tuning").glob("*.yaml"))}
 SEARCHES = {name: (spec, arm) for spec in TUNING.values() for name, arm in spec.all_arms().items()}
@@ -102,6 +103,22 @@ def test_what_was_found_ships_with_the_prior(name):
     tried = [method.settings(searched.preset, **(searched.settings | point)) for point in searched.grid]
     for task in TASKS:
         assert tuned.settings(method, task, arm.settings) in tried
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    ("preset", "searches"),
+    [("fast", ["fast", "best"]), ("best", ["fast", "best", "together"]), ("protocol", ["protocol"])],
+)
+def test_a_preset_was_tried_on_other_images_than_it_is_judged_on(preset, searches, task):
+    judge, method, folder = load_spec(PRESETS / "judge.yaml"), find_method("g2d2"), locate_prior("cifar10").folder
+    specs = [load_spec(PRESETS / f"{name}.yaml") for name in searches]
+    assert all(spec.select.skip >= judge.select.skip + judge.select.limit for spec in specs)
+    tried = [
+        tuned_settings(folder, method).settings(method, task, arm.settings | point)
+        for spec in specs for arm in spec.all_arms().values() for point in arm.grid
+    ]  # fmt: skip
+    assert tuned_settings(folder, method, preset).settings(method, task, {}) in tried
 
 
 def test_the_picture_shows_every_arm_of_a_sweep(local_ray, tmp_path):

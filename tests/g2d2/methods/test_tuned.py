@@ -75,3 +75,26 @@ def test_the_embedded_prior_ships_them_for_both_tasks_and_processes():
         star, markov = (tuned.settings(METHOD, task, {"process": process}) for process in ("star", "markov"))
         assert (star.process, markov.process) == ("star", "markov")
         assert (star.steps, star.iterations, star.code_moves) == (markov.steps, markov.iterations, markov.code_moves)
+
+
+def test_further_presets_start_from_the_method_and_not_from_what_is_tuned(tmp_path):
+    others = {"fast": {"found_by": "trying", "shared": {"steps": 3}, "tasks": {"sr4-32": [case({}, gamma=0.2)]}}}
+    folder = write(tmp_path, shared={"steps": 7, "iterations": 2}, others=others)
+    fast = tuned_settings(folder, METHOD, "fast").settings(METHOD, "sr4-32", {})
+    assert (fast.steps, fast.gamma, fast.iterations) == (3, 0.2, METHOD.settings().iterations)
+    assert tuned_settings(folder, METHOD).settings(METHOD, "sr4-32", {}).steps == 7
+    assert tuned_settings(folder, METHOD, "best") is None
+
+
+def test_a_further_preset_with_a_bad_value_is_named(tmp_path):
+    others = {"fast": {"found_by": "trying", "tasks": {"sr4-32": [case({}, gamma=7)]}}}
+    with pytest.raises(InputError, match="fast, sr4-32"):
+        tuned_settings(write(tmp_path, others=others), METHOD)
+
+
+@pytest.mark.parametrize("task", ["sr4-32", "gaussian-deblur-32", "inpaint-box-32", "inpaint-random-32"])
+def test_the_embedded_prior_ships_presets_by_how_often_they_decode(task):
+    def calls(preset):
+        return METHOD.work(tuned_settings(CATALOG["cifar10"].folder, METHOD, preset).settings(METHOD, task, {}))[1]
+
+    assert calls("fast") <= 100 < calls("tuned") <= calls("best") < calls("protocol") == 3000

@@ -128,6 +128,7 @@ def commit(folder, shard, items, error=None, failed=None):
     [
         ({"select": {"tasks": ["sr4-32"]}}, "select.tasks: sr4-32 is not in the manifest, which has gaussian_blur"),
         ({"solver": {"preset": "tuned"}}, "'tuned' needs settings of method 'g2d2' that ship with the prior"),
+        ({"solver": {"preset": "fast"}}, "'fast' needs settings of method 'g2d2' that ship with the prior"),
         ({"grid": {"cross": {"gamma": [0.3, 0.30]}}}, "names a value twice"),
         ({"grid": {"points": [{"gamma": 0.3}, {"gamma": 0.3, "steps": 4}]}}, "are the same settings"),
         ({"grid": {"cross": {"gamma": [7]}}}, "gamma is 7"),
