@@ -131,6 +131,14 @@ class PaperTable:
 
 
 @dataclass(frozen=True)
+class Other:
+    """Another sweep on the same measurements."""
+
+    name: str
+    record: SweepRecord
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything a page shows."""
 
@@ -138,6 +146,11 @@ class Report:
     record: SweepRecord
     pictures: Pictures = Pictures()
     traces: Sequence[TraceCurves] = ()
+    against: Sequence[Other] = ()
+    """Whose cells the explorer shows beside its own."""
+
+    wanted: Sequence[str] = ()
+    """Measurements that were asked for: the explorer begins with the first."""
 
     @property
     def curve_names(self) -> list[str]:

@@ -1,21 +1,20 @@
 """One HTML file that needs no network: style, program, values and pictures are all inside."""
 
-import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.resources import files
 
 from markupsafe import Markup
 
 from eval.record import headline
-from eval.report.charts import chart_values, embedded
 from eval.report.content import Report
+from eval.report.page_values import embedded, page_values
 from eval.report.sections import Section
 from eval.report.templating import macro, templates
+from eval.report.vega_runtime import runtime
 from g2d2.version import __version__
 
-_PROGRAM = ("draw.js", "lines.js", "grid.js", "points.js", "pictures.js", "traces.js", "page.js")
+_PROGRAM = ("elements.js", "charts.js", "controls.js", "pictures.js", "explorer.js", "page.js")
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Part:
 
 def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes:
     """The page as UTF-8; `extra_sections` stand between the sweep's own results and the paper's, or open the page."""
-    script = Markup(f'(() => {{ "use strict";\n{"".join(asset(name) for name in _PROGRAM)}}})();')
+    program = f'(() => {{ "use strict";\n{"".join(asset(name) for name in _PROGRAM)}}})();'
     extra = [
         (one.opens, Part(f"more-{number}", one.title, one.title, one.html))
         for number, one in enumerate(extra_sections, 1)
@@ -51,9 +50,8 @@ def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes
             parts=parts,
             version=__version__,
             style=Markup(asset("report.css")),
-            script=script,
-            script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
-            data=Markup(embedded(chart_values(report))),
+            scripts=[Markup(runtime()), Markup(program)],
+            data=Markup(embedded(page_values(report))),
         )
         .encode()
     )
@@ -72,6 +70,7 @@ _FIRST = {
     "cost": ("Cost", "Quality against seconds"),
     "residual": ("Residual", "Residual against the noise"),
     "pictures": ("Pictures", "Pictures"),
+    "explorer": ("Measurements", "Single measurements"),
     "traces": ("Traces", "How solving went"),
 }
 _LAST = {"paper": ("Paper", "Beside the paper's tables"), "cells": ("Cells", "Every cell"), "ran": ("What ran",) * 2}

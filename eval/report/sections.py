@@ -1,11 +1,14 @@
 """Parts of a page for sections of the caller's own: a table, a line chart, a paragraph. All text is escaped."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from eval.report.line_charts import Series, handed
 from eval.report.templating import macro
+
+__all__ = ["Entry", "Section", "Series", "line_chart", "paragraph", "table"]
 
 Entry = str | float | int | None
 """What a table's cell may hold; None is an empty one."""
@@ -19,26 +22,6 @@ class Section:
     html: str
     opens: bool = False
     """It stands before everything else on the page."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line of a chart; entry i of every list belongs to the same point, and None leaves a gap."""
-
-    name: str
-    x: Sequence[float | str]
-    """Numbers, or words such as dates, which are spaced evenly."""
-
-    y: Sequence[float | None]
-    low: Sequence[float | None] = ()
-    """Lower end of the interval around each y; empty where there is none."""
-
-    high: Sequence[float | None] = ()
-    arm: str = ""
-    """The arm of the sweep that the line is of: it gets that arm's colour, and others a neutral one."""
-
-    marks: str = ""
-    """Name of a series of the same chart whose points these ring, in its colour and without a line of their own."""
 
 
 def paragraph(text: str) -> Markup:
@@ -55,20 +38,14 @@ def line_chart(
     caption: str, x_label: str, y_label: str, series: Sequence[Series], reference: float | None = None
 ) -> Markup:
     """Lines over a common axis, with the numbers in a table below; `reference` is a level to hold them against."""
-    chart = {
-        "caption": caption,
-        "x": x_label,
-        "y": y_label,
-        "series": [asdict(one) for one in series],
-        "reference": reference,
-    }
+    spec = handed(caption, x_label, y_label, series, reference)
     rows: list[list[Entry]] = [
         [one.name, _plain(x), y, *([one.low[i], one.high[i]] if one.low and one.high else [None, None])]
         for one in series
         for i, (x, y) in enumerate(zip(one.x, one.y, strict=True))
         if y is not None or not one.marks
     ]
-    return macro("parts.html", "line_chart", chart, ["series", x_label, y_label, "low", "high"], rows)
+    return macro("parts.html", "line_chart", caption, spec, ["series", x_label, y_label, "low", "high"], rows)
 
 
 def _plain(x: float | str) -> str:

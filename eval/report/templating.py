@@ -1,9 +1,11 @@
 """The templates of a page: Jinja2 with every value escaped, and what templates may call."""
 
+import base64
 import json
 import re
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -36,6 +38,7 @@ def templates() -> Environment:
         "words": lambda entry: entry if isinstance(entry, str) else shown(entry),
         "spread": spread,
         "json": json.dumps,
+        "digest": lambda script: base64.b64encode(sha256(script.encode()).digest()).decode(),
         "counted": counted,
         "arrow": ARROWS.__getitem__,
         "side_class": side_class,

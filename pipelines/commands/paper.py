@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run or resume the sweeps of each experiment, write and print its table, draw its figures. 1 where rows failed."""
-    from pipelines.paper.drawing import draw_figures  # with Matplotlib
+    from pipelines.paper.drawing import draw_figures  # with what draws them
 
     experiments = [moved(one, args.out.rstrip("/")) for one in find_experiments(args.folder, args.only)]
     if args.list:

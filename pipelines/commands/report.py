@@ -16,7 +16,7 @@ EXAMPLE = "g2d2 report out/demo/sweep --figures figures/ --tables tables/"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", metavar="SWEEP", help="folder or s3:// URL of a sweep's results, finished or not")
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: {PAGE} in the sweep's folder)")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures, each as PNG and PDF")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures, each as PNG, PDF and SVG")
     parser.add_argument("--tables", type=Path, metavar="DIR", help="also write the tables, each as LaTeX and Markdown")
     parser.add_argument(
         "--cells", nargs="+", default=[], metavar="ID", help="show pictures of these cells besides the best ones"
@@ -27,16 +27,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="show these metrics and distances only (default: all that are scored)",
     )
+    parser.add_argument(
+        "--measurement", nargs="+", default=[], metavar="ID", help="show all cells' pictures of these measurements"
+    )
+    parser.add_argument(
+        "--against", nargs="+", default=[], metavar="SWEEP", help="show cells of these sweeps beside, by measurement"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """0 complete, 1 rows failed, 2 not complete; the page is written in any case."""
-    from pipelines.report.report_files import write_figures, write_tables  # with Matplotlib
+    from pipelines.report.report_files import write_figures, write_tables  # with what draws them
 
     folder = SweepFolder(args.sweep)
     sweep = StoredSweep.read(folder)
-    report = read_report(sweep if args.metrics is None else sweep.only(args.metrics), args.cells)
+    against = [StoredSweep.read(SweepFolder(one)) for one in args.against]
+    chosen = sweep if args.metrics is None else sweep.only(args.metrics)
+    report = read_report(chosen, args.cells, args.measurement, against)
     files = [_write_page(folder, report, args.out)]
     if args.figures is not None:
         files += map(str, write_figures(report, args.figures))

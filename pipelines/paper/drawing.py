@@ -22,7 +22,8 @@ def draw_figures(specs: Iterable[SweepSpec], folder: str) -> tuple[list[str], in
             raise InputError(f"sweep {spec.name}: not everything is committed; the same command goes on.")
         failed += result.counts.failed
         for name, figure in figures(read_report(result.stored(spec))):
-            for kind in ("png", "pdf") if name.startswith(SHOWN) else ():
-                store.write_bytes(f"{spec.name}/{name}.{kind}", written(figure, kind))
+            kinds = ("png", "pdf") if name.startswith(SHOWN) else ()
+            for kind, content in zip(kinds, written(figure, *kinds) if kinds else (), strict=True):
+                store.write_bytes(f"{spec.name}/{name}.{kind}", content)
                 urls.append(store.url(f"{spec.name}/{name}.{kind}"))
     return urls, failed

@@ -1,6 +1,6 @@
 """Truths, measurements and reconstructions for a page, read by work item and kept within a budget of bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,10 @@ from pipelines.storage.sweep_folder import SweepFolder
 
 PICTURE_BYTES = 8 * 2**20
 """All encoded pictures of a page together; as text in the page they take a third more."""
+EXPLORER_BYTES = 12 * 2**20
+"""The same with those of the explorer, which come last."""
+EXPLORER_PICTURES = 1000
+"""Most pictures that are read for it: encoding them takes time."""
 _COLUMNS = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell", "seed"]
 _SHARDS_KEPT = 64
 
@@ -48,6 +52,57 @@ class PictureReader:
             images |= found
             rows.append(replace(row, prompt=self._measured(self._item(row, items)).get("prompt", "")))
         return Pictures(rows, images, left_out=len(wanted) - len(rows))
+
+    def add_all_cells(
+        self, images: dict[str, bytes], digests: dict[str, str], prefix: str = "", budget: int = EXPLORER_BYTES
+    ) -> None:
+        """Pictures of every cell for some measurements, names by digest, the first as far as all of their cells fit."""
+        wanted = pa.array(list(digests), pa.string())
+        part = self._plan.filter(pc.is_in(self._plan["measurement_digest"], value_set=wanted))
+        by_digest: dict[str, list[dict[str, Any]]] = {digest: [] for digest in digests}
+        for item in part.to_pylist():
+            by_digest[item["measurement_digest"]].append(item)
+        chosen: list[dict[str, Any]] = []
+        for items in by_digest.values():
+            chosen += items if len(chosen) + len(items) <= EXPLORER_PICTURES or not chosen else []
+        found: dict[str, dict[str, bytes]] = {}
+        for item in sorted(chosen, key=lambda item: str(item["shard"])):  # each shard is read once
+            name = digests[item["measurement_digest"]]
+            key = f"{prefix}{item['cell']}/{name}/{item['seed']}"
+            picture = None if key in images else self._picture(item, name)
+            if picture is not None:
+                found.setdefault(item["measurement_digest"], {})[key] = picture
+        spent = sum(map(len, images.values()))
+        for digest in digests:
+            more = found.get(digest, {})
+            spent += sum(map(len, more.values()))
+            if spent > budget:
+                break
+            images |= more
+
+    def add_measured(self, images: dict[str, bytes], digests: dict[str, str]) -> None:
+        """Truth and measurement of each, where they are not there yet."""
+        wanted = pa.array(list(digests), pa.string())
+        part = self._plan.filter(pc.is_in(self._plan["measurement_digest"], value_set=wanted))
+        for item in {item["measurement_digest"]: item for item in part.to_pylist()}.values():
+            name = digests[item["measurement_digest"]]
+            if f"truth/{name}" not in images and f"y/{name}" not in images:
+                images |= self.measured_images(name, item)
+
+    def digests(self, measurements: Iterable[str]) -> dict[str, str]:
+        """Names by digest, in the order of the names."""
+        names = list(dict.fromkeys(measurements))
+        here = pc.is_in(self._plan["measurement"], value_set=pa.array(names, pa.string()))
+        rows = self._plan.filter(here).select(["measurement", "measurement_digest"]).to_pylist()
+        known = {row["measurement_digest"]: row["measurement"] for row in rows}
+        return dict(sorted(known.items(), key=lambda one: names.index(one[1])))
+
+    def _picture(self, item: dict[str, Any], name: str) -> bytes | None:
+        solved = self.solved(item["shard"], item["item"])
+        if solved.get("x") is None:
+            return None
+        signal = find_signal(solved["signal"])
+        return thumbnail(signal.preview(signal.decode(solved["x"], name)))
 
     def solved(self, shard: str, item: str) -> dict[str, Any]:
         """A solved row's picture and trace; nothing where it is not committed."""
@@ -80,10 +135,8 @@ class PictureReader:
         for cell in row.values:
             item, key = items.get((cell, row.measurement, row.seed)), f"{cell}/{row.measurement}/{row.seed}"
             if item is not None and key not in known:
-                solved = self.solved(item["shard"], item["item"])
-                if solved.get("x") is not None:
-                    signal = find_signal(solved["signal"])
-                    found[key] = thumbnail(signal.preview(signal.decode(solved["x"], row.measurement)))
+                picture = self._picture(item, row.measurement)
+                found |= {} if picture is None else {key: picture}
         return found
 
     def _item(self, row: PictureRow, items: dict[tuple[str, str, int], dict[str, Any]]) -> dict[str, Any]:

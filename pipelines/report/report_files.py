@@ -6,13 +6,17 @@ from pathlib import Path
 from eval.record.typeset import latex, markdown
 from eval.record.word_tables import all_tables
 from eval.report import Report
-from eval.report.figure_files import figures, written
+from eval.report.figure_files import KINDS, figures, written
 from operators.pictures import write_bytes
 
 
 def write_figures(report: Report, folder: Path) -> list[Path]:
-    """Every figure as PNG and PDF."""
-    contents = {f"{name}.{kind}": written(figure, kind) for name, figure in figures(report) for kind in ("png", "pdf")}
+    """Every figure as PNG, PDF and SVG."""
+    contents = {
+        f"{name}.{kind}": content
+        for name, figure in figures(report)
+        for kind, content in zip(KINDS, written(figure, *KINDS), strict=True)
+    }
     return _write(contents, folder)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import yaml
 
 from eval.record import SweepRecord
-from eval.report.content import Facts, Failure, Report, TaskFacts
+from eval.report.content import Facts, Failure, Other, Report, TaskFacts
 from operators import TASKS, InputError
 from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan.planning import Plan
 from pipelines.plan.sweep_spec import SweepSpec
-from pipelines.report.picture_reader import PictureReader
+from pipelines.report.picture_reader import EXPLORER_BYTES, PictureReader
 from pipelines.report.traces import read_traces
 from pipelines.score.lost_rows import lost_rows
 from pipelines.score.stored_sweep import StoredSweep
@@ -21,8 +21,17 @@ _EXAMPLES = 3
 _FAILURES = 20
 
 
-def read_report(sweep: StoredSweep, cells: Sequence[str] = ()) -> Report:
-    """What a page shows of a sweep; `cells` are ids whose pictures are shown besides the best."""
+def read_report(
+    sweep: StoredSweep,
+    cells: Sequence[str] = (),
+    measurements: Sequence[str] = (),
+    against: Sequence[StoredSweep] = (),
+) -> Report:
+    """What a page shows of a sweep.
+
+    `cells` are ids whose pictures are shown besides the best, `measurements` those whose pictures of all cells are, and
+    `against` other sweeps whose cells stand beside them where they saw the same measurements.
+    """
     folder, spec, plan, record = sweep.folder, sweep.spec, sweep.plan, sweep.record
     _refuse_unknown(cells, record)
     lost = lost_rows(folder, plan, sweep.scoring) if sweep.missing > 0 else []
@@ -31,6 +40,14 @@ def read_report(sweep: StoredSweep, cells: Sequence[str] = ()) -> Report:
     reader = PictureReader(folder, plan, manifest)
     pictures = reader.read(record, cells)
     traces = read_traces(reader, record, pictures.images) if spec.keep.traces else []
+    digests = reader.digests([*measurements, *(row.measurement for row in pictures.rows)])
+    _refuse_missing(measurements, digests, spec.name)
+    reader.add_measured(pictures.images, {digest: name for digest, name in digests.items() if name in measurements})
+    reader.add_all_cells(pictures.images, digests)
+    others = _others(sweep, against)
+    for one, other in zip(others, against, strict=True):
+        beside = PictureReader(other.folder, other.plan, None)
+        beside.add_all_cells(pictures.images, digests, f"{one.name}:", EXPLORER_BYTES + 4 * 2**20)
     facts = Facts(
         name=spec.name,
         where=folder.store.url(),
@@ -44,7 +61,30 @@ def read_report(sweep: StoredSweep, cells: Sequence[str] = ()) -> Report:
         failures=_failures(record),
         notes=[*notes, *reader.notes, *(f"{note}." for note in sweep.notes)],
     )
-    return Report(facts, record, pictures, traces)
+    return Report(facts, record, pictures, traces, others, tuple(measurements))
+
+
+def _others(sweep: StoredSweep, against: Sequence[StoredSweep]) -> list[Other]:
+    """By their names; one of the same name is told by its place. A sweep that saw nothing of the same is refused."""
+    mine = set(sweep.plan.rows.plain["measurement_digest"].to_pylist())
+    others: list[Other] = []
+    for one in against:
+        if mine.isdisjoint(one.plan.rows.plain["measurement_digest"].to_pylist()):
+            raise InputError(
+                f"--against: {one.folder.url} saw none of the measurements of {sweep.folder.url}; "
+                "sweeps of one manifest can be compared."
+            )
+        used = {sweep.spec.name, *(other.name for other in others)}
+        others.append(
+            Other(one.spec.name if one.spec.name not in used else f"{one.spec.name} ({len(used)})", one.record)
+        )
+    return others
+
+
+def _refuse_missing(measurements: Sequence[str], digests: dict[str, str], sweep: str) -> None:
+    for name in measurements:
+        if name not in digests.values():
+            raise InputError(f"--measurement: {name!r} is no measurement of {sweep}; the page's list names them all.")
 
 
 def _refuse_unknown(cells: Sequence[str], record: SweepRecord) -> None:

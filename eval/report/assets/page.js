@@ -23,7 +23,7 @@ function startNavigation() {
   for (const section of document.querySelectorAll("main section[id]")) watch.observe(section);
 }
 
-for (const start of [startTheme, startNavigation, startContrasts, startGrid, startCost, startResiduals, startPictures, startTraces, startHandedCharts]) {
+for (const start of [startTheme, startNavigation, startPictures, startExplorer, startGrid, startCost, startTraces, startPlain]) {
   try { start(); } catch (error) { console.error(error); }
 }
-document.documentElement.dataset.ready = "true";
+later(() => {});

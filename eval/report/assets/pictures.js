@@ -1,8 +1,8 @@
 // Galleries: truth, measurement and reconstructions in a row. Pointing at one picture enlarges the same spot of all.
 
-function tile(row, key, name, value) {
+function tile(row, key, name, value, missing = "none") {
   const source = data.images[key];
-  const frame = el("span", { class: "frame" }, source ? el("img", { src: source, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "none", text: "none" }));
+  const frame = el("span", { class: "frame" }, source ? el("img", { src: source, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "none", text: missing }));
   const image = frame.querySelector("img");
   image?.addEventListener("load", () => image.classList.toggle("sharp", image.naturalWidth <= 96));
   const button = el("button", { type: "button", class: "tile", "aria-label": `${[name, value].filter(Boolean).join(" ")}, ${row.measurement}: enlarge the row` }, frame, el("span", { class: "name", text: name }), " ", value ? el("span", { class: "value", text: value }) : null);
@@ -61,4 +61,18 @@ function startPictures() {
   choose(controls, "pictures-metric", "Ranked by", same(data.metrics.filter((metric) => has(tasks[0]).includes(metric.name)).map((metric) => metric.name)), state.metric, (value) => { state.metric = value; draw(); });
   choose(controls, "pictures-kind", "Rows", [["all", "worst, median, best"], ["worst", "worst"], ["median", "median"], ["best", "best"]], "all", (value) => { state.kind = value; draw(); });
   draw();
+}
+
+function showSnapshots(figure, traces) {
+  const lines = traces.filter((trace) => trace.snapshots.length || trace.snapshots_kept).map((trace) => {
+    const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
+    const beside = [["measured", `y/${trace.measurement}`], ["truth", `truth/${trace.measurement}`]].filter(([, key]) => data.images[key]);
+    const tiles = [...trace.snapshots.map(([t, key]) => [`t = ${t}`, key]), ...beside];
+    const strip = el("div", { class: "tiles strip" }, ...tiles.map(([name, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, name, "").childNodes])));
+    zoomTogether(strip);
+    const left = trace.snapshots_kept > trace.snapshots.length ? `, ${trace.snapshots.length} of ${trace.snapshots_kept} levels; the others are left out to bound the size of this page` : "";
+    return el("div", {}, el("h4", { text: `${cellById.get(trace.cell).label}: ${trace.measurement}${left}` }), strip);
+  });
+  figure.hidden = !lines.length;
+  figure.replaceChildren(el("figcaption", { text: "Snapshots that the method kept while solving, as t falls, beside the measurement and the truth" }), ...lines);
 }

@@ -109,6 +109,7 @@ class Browser:
         """As a reader does with a select element."""
         self.run(f"(() => {{ const s = document.getElementById({name!r}); s.value = {value!r};"
                  "s.dispatchEvent(new Event('change', {bubbles: true})); })()")  # fmt: skip
+        self.wait("document.documentElement.dataset.ready === 'true'")
 
     def press(self, key):
         for kind in ("keyDown", "keyUp"):

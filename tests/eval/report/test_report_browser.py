@@ -48,39 +48,52 @@ def count(browser, selector):
     return browser.run(f"document.querySelectorAll({selector!r}).length")
 
 
+def table(browser, figure):
+    """The numbers under a chart, as its transforms made them."""
+    lines = f"[...document.querySelectorAll('{figure} details tbody tr')]"
+    return browser.run(f"{lines}.map((line) => [...line.children].map((node) => node.textContent))")
+
+
+def caption(browser, figure):
+    return browser.run(f"document.querySelector('{figure} figcaption').textContent")
+
+
 def test_every_chart_is_drawn_with_a_table_beside_it(browser):
     for name in ("heat", "marginal", "parallel", "curves figure"):
         assert browser.run(f"document.querySelector('#{name} svg[role]').getBoundingClientRect().width") > 200
-        assert count(browser, f"#{name} details table tbody tr") > 1
-    assert count(browser, "#forest .point") == 4
-    assert count(browser, "#more-1 figure[data-lines] .point") == 2
+        assert len(table(browser, f"#{name}")) > 1
+    assert len(table(browser, "#forest")) == 4
+    assert count(browser, "#more-1 figure[data-chart] .rows_marks path") == 2
     assert count(browser, "#snapshots img") == 4
     assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#snapshots h4').textContent")
 
 
 def test_the_heat_map_follows_its_controls(browser):
-    assert count(browser, "#heat svg") == 2
-    assert count(browser, "#heat .tile") == 12
-    before = browser.run("document.querySelector('#heat').textContent")
+    assert len(table(browser, "#heat")) == 12
+    before = table(browser, "#heat")
     browser.choose("grid-metric", "lpips_vgg")
-    assert browser.run("document.querySelector('#heat').textContent") != before
+    assert table(browser, "#heat") != before
     browser.choose("grid-arm", "star")
-    assert count(browser, "#heat svg") == 1
+    assert {line[0] for line in table(browser, "#heat")} == {"star"}
     browser.choose("grid-x", "gamma")
     assert browser.run("document.getElementById('grid-y').value") != "gamma"
+    browser.choose("grid-arm", "side by side")
     browser.choose("grid-y", "arm")
     browser.choose("grid-how", "mean")
-    assert "mean over eta_kl" in browser.run("document.querySelector('#heat figcaption').textContent")
-    assert browser.run("Number(document.querySelectorAll('#heat .framed').length)") == 1
+    assert "mean over eta_kl" in caption(browser, "#heat")
+    assert {line[-1] for line in table(browser, "#heat")} == {"mean of 3 cells"}
 
 
-def test_the_best_tile_is_the_best_cell(browser):
+def test_the_best_tile_is_the_best_cell_and_shows_its_pictures(browser):
     for name, value in (("grid-metric", "psnr"), ("grid-x", "eta_kl"), ("grid-y", "gamma"), ("grid-how", "best")):
         browser.choose(name, value)
-    browser.choose("grid-arm", "side by side")
-    told = browser.run("document.querySelector('#heat .framed title').textContent")
-    assert told.startswith("eta_kl 0.01, gamma 0.1:")
-    assert told.endswith("star, eta_kl=0.01, gamma=0.1")
+    best = max(table(browser, "#heat"), key=lambda line: float(line[3]))
+    assert [best[0], *map(float, best[1:3])] == ["star", 0.01, 0.1]
+    assert best[-1] == "star, eta_kl=0.01, gamma=0.1"
+    browser.run("[...document.querySelectorAll('#heat button.cell')].find((b) => b.textContent === "
+                "'star, eta_kl=0.01, gamma=0.1').click()")  # fmt: skip
+    assert "star, eta_kl=0.01, gamma=0.1" in browser.run("document.querySelector('#picked h3').textContent")
+    assert count(browser, "#picked img") > 2
 
 
 def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
@@ -88,14 +101,40 @@ def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
     browser.choose("grid-how", "best")
     browser.choose("grid-metric", "residual")
     browser.choose("grid-y", "arm")
-    assert "mean over gamma" in browser.run("document.querySelector('#heat figcaption').textContent")
-    assert "mean over gamma" in browser.run("document.querySelector('#marginal figcaption').textContent")
-    shown = browser.run("[...document.querySelectorAll('#heat .value')].map((node) => node.textContent)")
-    assert set(shown) == {"1.550"}
+    assert "mean over gamma" in caption(browser, "#heat")
+    assert "mean over gamma" in caption(browser, "#marginal")
+    assert {line[2] for line in table(browser, "#heat")} == {"1.550"}
     assert browser.run("document.getElementById('grid-how').disabled") is True
     browser.choose("grid-metric", "psnr")
     assert browser.run("document.getElementById('grid-how').value") == "best"
     browser.choose("grid-y", "gamma")
+
+
+def test_a_measurement_is_shown_over_all_cells_the_best_first(browser):
+    values = "[...document.querySelectorAll('#measurement .tiles .value')].map((n) => Number(n.textContent.slice(5)))"
+    shown = browser.run(values)
+    assert len(shown) == 12
+    assert shown == sorted(shown, reverse=True)
+    before = browser.run("document.querySelector('#measurement h3').textContent")
+    browser.choose("explorer-measurement", "5")
+    assert browser.run("document.querySelector('#measurement h3').textContent") != before
+    browser.choose("explorer-metric", "lpips_vgg")
+    first = browser.run("document.querySelector('#measurement tbody th').textContent")
+    assert first.startswith("star")
+    browser.choose("explorer-metric", "psnr")
+
+
+def test_two_cells_are_shown_where_they_differ_most(browser):
+    options = browser.run("[...document.getElementById('explorer-a').options].map((o) => [o.value, o.textContent])")
+    chosen = {text: value for value, text in options}
+    browser.choose("explorer-a", chosen["star, eta_kl=0.01, gamma=0.1"])
+    browser.choose("explorer-b", chosen["markov, eta_kl=0.1, gamma=1"])
+    told = browser.run("document.getElementById('difference').textContent")
+    assert "+" in told
+    assert "over 12 measurements; the first is better on 12, the second on 0." in told
+    gaps = browser.run("[...document.querySelectorAll('#differ h4')].map((n) => Number(n.textContent.split(': ')[1]))")
+    assert len(gaps) == 9
+    assert gaps == sorted(gaps, reverse=True)
 
 
 def test_pictures_follow_their_controls_and_enlarge_by_keyboard(browser):
@@ -129,35 +168,33 @@ def test_pointing_enlarges_the_same_spot_of_the_whole_row(browser):
 
 
 def test_the_scatter_and_the_curves_change_with_their_controls(browser):
-    assert count(browser, "#cost .ring") >= 1
+    assert "yes" in {line[-1] for line in table(browser, "#cost")}
     browser.choose("cost-x", "residual")
-    assert count(browser, "#cost .ring") == 0
-    assert count(browser, "#cost .reference") == 1
+    assert "what the noise alone gives" in caption(browser, "#cost")
     captions = "[...document.querySelectorAll('#curves figcaption')].map((node) => node.textContent)"
     assert [text.split(" while ")[0] for text in browser.run(captions)] == ["total", "kl", "remasked"]
     browser.choose("trace-task", TASKS[0])
     assert all(TASKS[0] in text for text in browser.run(captions))
 
 
+LINES = "[...document.querySelectorAll('{} .mark-line path')]"
+
+
 def test_a_line_stops_at_a_gap_and_a_mark_is_no_line(browser):
-    paths = browser.run("[...document.querySelectorAll('#more-2 svg[role] path.line')].map((p) => p.getAttribute('d'))")
+    paths = browser.run(LINES.format("#more-2") + ".map((p) => p.getAttribute('d'))")
     assert len(paths) == 7
     assert {(path.count("M"), path.count("L")) for path in paths} == {(2, 2)}
-    assert count(browser, "#more-2 svg[role] .mark") == 1
+    assert count(browser, "#more-2 .rings_marks path") == 1
 
 
 def test_lines_without_an_arm_keep_off_its_colours_and_differ_from_each_other(browser):
-    look = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
-        const style = getComputedStyle(node);
-        return [style.stroke, style.strokeDasharray];
-    })"""
-    lines = browser.run(f"({look})('#more-2 svg[role] path.line')")
-    named = browser.run(f"({look})('#more-1 svg[role] path.line, #more-3 svg[role] path.line')")
+    look = ".map((node) => [getComputedStyle(node).stroke, getComputedStyle(node).strokeDasharray])"
+    lines = browser.run(LINES.format("#more-2") + look)
+    named = browser.run(LINES.format("#more-1") + look) + browser.run(LINES.format("#more-3") + look)
     assert len({tuple(line) for line in lines}) == 7
     assert len(named) == 2
     assert not {colour for colour, _ in named} & {colour for colour, _ in lines}
-    assert browser.run(f"({look})('#more-2 svg[role] .mark')")[0][0] == lines[1][0]
-    assert count(browser, "#more-2 .legend svg") == 8
+    assert browser.run("getComputedStyle(document.querySelector('#more-2 .rings_marks path')).stroke") == lines[1][0]
 
 
 def test_the_theme_can_be_chosen(browser):
@@ -171,7 +208,7 @@ def test_the_theme_can_be_chosen(browser):
 
 def test_controls_have_labels_and_pictures_a_name(browser):
     assert browser.run("[...document.querySelectorAll('select')].every((s) => s.labels.length === 1)")
-    assert browser.run("[...document.querySelectorAll('svg:not(.sample)')].every((s) => s.getAttribute('aria-label'))")
+    assert browser.run("[...document.querySelectorAll('svg')].every((s) => s.getAttribute('aria-label'))")
     assert browser.run("[...document.querySelectorAll('button')].every((b) => b.textContent || b.ariaLabel)")
     assert browser.run("document.documentElement.lang") == "en"
 
@@ -209,14 +246,12 @@ def test_a_page_of_four_arms_draws_each_in_its_own_colour_and_shape(browser, tmp
     )
     (tmp_path / "four.html").write_bytes(render_page(Report(Facts("four", "out", "p", 144, 144, 0, "", {}), record)))
     browser.open(tmp_path / "four.html")
-    assert count(browser, "#forest .point") == 3 * 2 * 2
+    assert len(table(browser, "#forest")) == 3 * 2 * 2
     assert browser.run("document.getElementById('grid-y').value") == "arm"  # no arm has both settings
-    kinds = browser.run("[...document.querySelectorAll('#cost .legend .key')].map((node) => node.className)")
-    assert kinds[:4] == ["key arm0 circle", "key arm1 square", "key arm2 triangle", "key arm3 diamond"]
-    lines = "[...document.querySelectorAll('#marginal svg[role] path.line')].map((node) => node.getAttribute('class'))"
-    assert len(set(browser.run(lines))) == 4  # an arm without the setting is level along it
+    look = ".map((node) => [getComputedStyle(node).stroke, getComputedStyle(node).strokeDasharray].join())"
+    assert len(set(browser.run(LINES.format("#marginal") + look))) == 4  # an arm without the setting is level along it
     browser.choose("grid-y", "noise")
-    assert "No arm of gaussian-deblur-32 has both" in browser.run("document.querySelector('#heat').textContent")
+    assert caption(browser, "#heat").endswith("no cell has values here")
     browser.size(390, 844, phone=True)
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.size(1280, 900)

@@ -6,7 +6,6 @@ import pytest
 
 from eval.record import SweepRecord
 from eval.report.paper_rows import paper_tables
-from eval.report.plots import pareto_front
 from eval.report.shown_cells import CELLS_SHOWN, chosen_cells, picture_rows, traced_cells
 from eval.scores import ScoreTable
 from tests.eval.record.score_cases import TASKS, four_arms
@@ -68,10 +67,3 @@ def test_the_papers_own_prior_is_not_called_another_for_either_data_set(report, 
         assert [mark.startswith(said or "") for mark in marks] == ([] if said is None else [True])
     small = next(one for one in tables if one.task == TASKS[0])
     assert said is None or f"other prior ({prior})" in small.marks
-
-
-def test_pareto_front_keeps_what_none_beats_in_both(record):
-    psnr, lpips = record.judged
-    points = [(1.0, 20.0), (2.0, 19.0), (3.0, 25.0), (3.0, 24.0)]
-    assert pareto_front(points, psnr) == [(1.0, 20.0), (3.0, 25.0)]
-    assert pareto_front(points, lpips) == [(1.0, 20.0), (2.0, 19.0)]

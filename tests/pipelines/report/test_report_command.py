@@ -44,7 +44,8 @@ def test_the_page_lands_in_the_sweep(sweep, capsys):
     assert "a-private-host" not in page
     assert "Some GPU" in page
     shown = values(page)
-    assert shown["expected"]["sr4-32"] == pytest.approx((2 * 3 * 8 * 8) ** -0.5)
+    band = next(one["to"] - 1 for one in shown["datasets"]["residuals"] if one["task"] == "sr4-32")
+    assert band == pytest.approx(2 * (2 * 3 * 8 * 8) ** -0.5)
     row = shown["rows"][0]
     name = row["measurement"]
     keys = [f"truth/{name}", f"y/{name}", *(f"{cell}/{name}/0" for cell in row["values"])]
@@ -154,7 +155,7 @@ def test_a_methods_own_curves_and_snapshots_are_shown_by_their_names(sweep):
     report = read_report(read(sweep))
     assert {(tuple(one.curves), tuple(one.levels)) for one in report.traces} == {(("residual",), (3, 2, 1))}
     assert [level for level, _ in report.traces[0].snapshots] == [2, 1]
-    assert '<figure class="chart" data-curve="residual"></figure>' in render_report(sweep.url).decode()
+    assert '<figure class="chart" data-name="curve/residual"></figure>' in render_report(sweep.url).decode()
 
 
 def test_snapshots_that_nobody_looks_at_are_not_read():

@@ -1,0 +1,75 @@
+// Single measurements: one over all cells, and two cells on the measurements on which they differ most.
+
+const whenPicked = [];
+const pick = (cell) => { for (const act of whenPicked) act(cell); };
+const cellButton = (cell, text) => el("button", { type: "button", class: "cell", text, onclick: () => pick(cell) });
+const exploredOf = (task) => data.explored.find((one) => one.task === task);
+const better = (metric, a, b) => (metricByName.get(metric).direction === "lower" ? a - b : b - a);
+const MOST = 120, PAIRS = 9;
+
+// A row of tiles; pictures that were not kept leave their scores.
+function tilesFor(of, at, cells, metric) {
+  const row = { measurement: of.measurements[at] }, name = row.measurement;
+  const fixed = [[`truth/${name}`, "truth"], [`y/${name}`, "measurement"]].filter(([key]) => data.images[key]);
+  const own = cells.map((cell) => [`${cell}/${name}/${of.seeds[at]}`, of.cells[cell], of.values[metric][cell]?.[at] ?? null]);
+  const line = el("div", { class: "tiles" }, ...[...fixed, ...own].map(([key, label, value]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, label, value === undefined ? "" : `${metric} ${shown(value)}`, "no picture kept").childNodes])));
+  zoomTogether(line);
+  return line;
+}
+
+function showMeasurement(host, state) {
+  const of = exploredOf(state.task), at = state.at, metric = state.metric;
+  const scored = Object.keys(of.cells).filter((cell) => (of.values[metric][cell]?.[at] ?? null) !== null);
+  scored.sort((a, b) => better(metric, of.values[metric][a][at], of.values[metric][b][at]));
+  const kept = scored.filter((cell) => data.images[`${cell}/${of.measurements[at]}/${of.seeds[at]}`]).length, names = data.metrics.map((one) => one.name);
+  const rows = scored.map((cell) => [of.cells[cell], ...names.map((name) => of.values[name][cell]?.[at] ?? null)]);
+  const left = scored.length > MOST ? `; the first ${MOST} of them` : "";
+  host.replaceChildren(
+    el("h3", { text: `${of.measurements[at]}, seed ${of.seeds[at]}: ${scored.length} cells by ${metric}, the best first${left}; ${kept} with a picture` }),
+    tilesFor(of, at, scored.slice(0, MOST), metric),
+    el("details", { open: host.querySelector("details")?.open || false }, el("summary", { text: "The numbers as a table" }), tableOf(`${of.measurements[at]} by every metric`, ["cell", ...names], rows)));
+}
+
+function showPair(state) {
+  const of = exploredOf(state.task), [a, b] = [state.a, state.b].map((cell) => of.values[state.metric][cell] || []);
+  const both = of.measurements.map((_, at) => at).filter((at) => (a[at] ?? null) !== null && (b[at] ?? null) !== null), gap = (at) => a[at] - b[at];
+  const mean = both.reduce((sum, at) => sum + gap(at), 0) / both.length, ahead = both.filter((at) => better(state.metric, a[at], b[at]) < 0).length, behind = both.filter((at) => better(state.metric, a[at], b[at]) > 0).length;
+  const signed = (value) => `${value > 0 ? "+" : ""}${shown(value)}`;
+  document.getElementById("difference").textContent = both.length
+    ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)} on average over ${both.length} measurements; the first is better on ${ahead}, the second on ${behind}.`
+    : "These two cells share no measurement.";
+  const most = [...both].sort((i, j) => Math.abs(gap(j)) - Math.abs(gap(i))).slice(0, PAIRS);
+  document.getElementById("differ").replaceChildren(...most.map((at) =>
+    el("article", { class: "row" }, el("h4", { text: `${of.measurements[at]}: ${signed(gap(at))}` }), tilesFor(of, at, [state.a, state.b], state.metric))));
+}
+
+function startExplorer() {
+  const host = document.getElementById("explorer");
+  if (!host || !data.explored.some((one) => one.measurements.length)) return;
+  const place = host.querySelector("#measurement"), controls = host.querySelector(".controls"), pair = host.querySelector("#pair");
+  const wanted = (of) => Math.max(0, of.measurements.findIndex((name) => data.wanted.includes(name)));
+  const start = data.explored.find((of) => of.measurements.some((name) => data.wanted.includes(name))) || data.explored[0];
+  const state = { task: start.task, metric: (judged[0] || data.metrics[0]).name, at: wanted(start), a: start.best[0], b: start.best[1] ?? start.best[0] };
+  const draw = () => { showMeasurement(place, state); showPair(state); };
+  const options = (select, list, value) => select.replaceChildren(...list.map(([key, text]) => el("option", { value: key, text, selected: key === value })));
+  const refill = () => {
+    const of = exploredOf(state.task), seeds = new Set(of.seeds).size > 1, cells = Object.entries(of.cells);
+    options(at, of.measurements.map((name, i) => [String(i), seeds ? `${name}, seed ${of.seeds[i]}` : name]), String(state.at));
+    options(first, cells, state.a); options(second, cells, state.b);
+  };
+  const set = (key) => (value) => { state[key] = value; draw(); };
+  choose(controls, "explorer-task", "Task", same(data.tasks), state.task, (value) => { const of = exploredOf(value); Object.assign(state, { task: value, at: wanted(of), a: of.best[0], b: of.best[1] ?? of.best[0] }); refill(); draw(); });
+  const at = choose(controls, "explorer-measurement", "Measurement", [], "", (value) => { state.at = Number(value); draw(); });
+  choose(controls, "explorer-metric", "Sorted by", names(data.metrics), state.metric, set("metric"));
+  const first = choose(pair, "explorer-a", "Cell", [], "", set("a")), second = choose(pair, "explorer-b", "Minus", [], "", set("b"));
+  refill();
+  draw();
+  const picked = document.getElementById("picked");
+  whenPicked.push((cell) => {
+    const of = exploredOf(cellById.get(cell).task), metric = state.metric, column = of.values[metric][cell] || [];
+    const has = of.measurements.map((_, i) => i).filter((i) => data.images[`${cell}/${of.measurements[i]}/${of.seeds[i]}`]).sort((i, j) => better(metric, column[j], column[i]));
+    const shownAt = has.length > 6 ? [...has.slice(0, 2), ...has.slice(Math.floor(has.length / 2) - 1).slice(0, 2), ...has.slice(-2)] : has;
+    picked?.replaceChildren(el("article", { class: "row" }, el("h3", { text: `${of.cells[cell]}, ${of.task}: ${has.length ? `worst to best of ${has.length} measurements with pictures, by ${metric}` : "no pictures of this cell are kept in this page"}` }), el("div", { class: "gallery" }, ...shownAt.map((i) => tilesFor(of, i, [cell], metric)))));
+    if (state.task === of.task) { state.a = cell; first.value = cell; showPair(state); }
+  });
+}

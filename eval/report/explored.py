@@ -1,0 +1,102 @@
+"""Every measurement over all cells, also of another sweep on the same ones: what a page's explorer shows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.record import CellResult, SweepRecord
+from eval.report.content import Report
+
+NUMBERS = 1_000_000
+"""Scores in a page; of more, measurements are left out."""
+
+Place = tuple[str, str, int]
+"""Digest, or name where none was recorded, then name and seed of a measurement."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The scores of one task; entry i of every list belongs to measurement i."""
+
+    task: str
+    measurements: list[str]
+    seeds: list[int]
+    cells: dict[str, str]
+    """Labels by cell, the sweep's own first."""
+
+    values: dict[str, dict[str, list[float | None]]]
+    """By metric and cell."""
+
+    best: list[str]
+    """Two cells to begin with: the best, and what it is held against."""
+
+    left_out: int = 0
+    """Measurements that did not fit."""
+
+
+def explored(report: Report) -> Iterator[Explored]:
+    """One entry per task; measurements with pictures come first where not all fit."""
+    first = [*report.wanted, *(row.measurement for row in report.pictures.rows)]
+    for task in report.record.tasks:
+        sides = [("", report.record), *((one.name, one.record) for one in report.against)]
+        cells = [(name, record, cell) for name, record in sides for cell in _of_task(record, task)]
+        yield _task(task, cells, [metric.name for metric in report.record.metrics], first)
+
+
+def cell_key(sweep: str, cell: str) -> str:
+    """A cell among those of several sweeps; one's own have no prefix."""
+    return f"{sweep}:{cell}" if sweep else cell
+
+
+def _task(
+    task: str, cells: list[tuple[str, SweepRecord, CellResult]], metrics: list[str], first: Sequence[str]
+) -> Explored:
+    places = _shown_places(cells, first, NUMBERS // max(1, len(cells) * len(metrics)))
+    every = {place[:1] + place[2:] for _, record, cell in cells for place in _places(record, cell)}
+    index = {place[:1] + place[2:]: at for at, place in enumerate(places)}
+    values: dict[str, dict[str, list[float | None]]] = {metric: {} for metric in metrics}
+    for name, record, cell in cells:
+        here = [index.get(place[:1] + place[2:]) for place in _places(record, cell)]
+        for metric in (metric for metric in metrics if metric in cell.means):
+            column: list[float | None] = [None] * len(places)
+            for at, value in zip(here, record.values(cell, metric).values, strict=True):
+                if at is not None and value == value and abs(value) != float("inf"):
+                    column[at] = float(f"{value:.5g}")
+            values[metric][cell_key(name, cell.id)] = column
+    labels = {cell_key(name, cell.id): f"{name}: {cell.label}" if name else cell.label for name, _, cell in cells}
+    return Explored(
+        task, [place[1] for place in places], [place[2] for place in places], labels, values, _begin(task, cells),
+        len(every) - len(places),
+    )  # fmt: skip
+
+
+def _begin(task: str, cells: list[tuple[str, SweepRecord, CellResult]]) -> list[str]:
+    """The best of each sweep, or of one sweep the best of its first two arms, or its best two cells."""
+    chosen = []
+    for name, record in {name: record for name, record, _ in cells}.items():
+        arms: Iterable[str | None] = [None] if len({name for name, _, _ in cells}) > 1 else record.arms
+        for arm in arms if record.judged else ():
+            best = record.best_of(task, record.judged[0], arm)
+            chosen += [cell_key(name, best.id)] if best is not None else []
+    every = [cell_key(name, cell.id) for name, _, cell in cells]
+    return list(dict.fromkeys([*chosen, *every]))[:2]
+
+
+def _shown_places(cells: list[tuple[str, SweepRecord, CellResult]], first: Sequence[str], most: int) -> list[Place]:
+    known: dict[Any, Place] = {}
+    for _, record, cell in cells:
+        for place in _places(record, cell):
+            known.setdefault(place[:1] + place[2:], place)
+    order = {name: at for at, name in reversed(list(enumerate(first)))}
+    kept = sorted(known.values(), key=lambda place: order.get(place[1], len(order)))[: max(most, 1)]
+    return sorted(kept, key=lambda place: (place[1], place[2]))
+
+
+def _places(record: SweepRecord, cell: CellResult) -> list[Place]:
+    column = record.values(cell, record.scores.metrics[0])
+    rows = zip(column.digests, column.measurements, column.seeds, strict=True)
+    return [(str(name if digest is None else digest), str(name), int(seed)) for digest, name, seed in rows]
+
+
+def _of_task(record: SweepRecord, task: str) -> list[CellResult]:
+    return record.of_task(task) if task in record.tasks else []
