@@ -114,7 +114,7 @@ def race_metrics(sweep: StoredSweep) -> dict[str, float]:
 
 def report_page(sweep: StoredSweep) -> dict[str, bytes]:
     """The page that `g2d2 report` writes; a sweep is logged also where none can be made."""
-    from pipelines.report import render_sweep  # with Matplotlib's relatives, which tracking alone does not need
+    from pipelines.report import render_sweep  # with what draws charts, which tracking alone does not need
 
     try:
         return {REPORT: render_sweep(sweep)}
