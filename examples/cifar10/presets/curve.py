@@ -6,13 +6,10 @@ python examples/cifar10/presets/curve.py out/cifar10/presets/judge docs/figures/
 
 import sys
 
-import matplotlib
+from matplotlib.figure import Figure
 
 from g2d2.methods import find_method
 from pipelines import Sweep
-
-matplotlib.use("Agg")  # no window is needed
-from matplotlib import pyplot
 
 TASKS = {"gaussian-deblur-32": "deblurring", "sr4-32": "4x super-resolution"}
 METRICS = {"lpips_vgg": "LPIPS (lower is better)", "psnr": "PSNR, dB"}
@@ -24,7 +21,8 @@ def main(folder: str, out: str) -> None:
     sweep = Sweep.open(folder)
     calls = {cell.id: decoder_calls(cell.method, cell.settings) for cell in sweep.stored.plan.cells}
     process = {cell.id: cell.settings["process"] for cell in sweep.stored.plan.cells}
-    figure, axes = pyplot.subplots(len(METRICS), len(TASKS), figsize=(10, 7), sharex=True, constrained_layout=True)
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    axes = figure.subplots(len(METRICS), len(TASKS), sharex=True)
     for column, (task, title) in enumerate(TASKS.items()):
         cells = [cell for cell in sweep.record.cells if cell.task == task]
         for row, (metric, words) in enumerate(METRICS.items()):
@@ -33,11 +31,16 @@ def main(folder: str, out: str) -> None:
                 mean = cell.means[metric]
                 ends = [[mean.mean - mean.low], [mean.high - mean.mean]]
                 axis.errorbar(calls[cell.id], mean.mean, ends, fmt="o", color=COLORS[process[cell.id]], capsize=3)
+                near = [one for one in cells if (calls[one.id], process[one.id]) == (calls[cell.id], process[cell.id])]
+                lower = sum(one.means[metric].mean < mean.mean for one in near)
+                left = process[cell.id] == "markov"  # its names stand on the other side than star's
                 axis.annotate(
-                    cell.arm, (calls[cell.id], mean.mean), xytext=(5, 4), textcoords="offset points", fontsize=8
-                )
+                    cell.arm, (calls[cell.id], mean.mean),
+                    xytext=(-6 if left else 6, 11 * lower - 5.5 * (len(near) - 1)),
+                    textcoords="offset points", ha="right" if left else "left", va="center", fontsize=8,
+                )  # fmt: skip
             axis.set(xscale="log", title=title if row == 0 else "", ylabel=words if column == 0 else "")
-            axis.margins(x=0.15)
+            axis.margins(x=0.25)
             if row:
                 axis.set_xlabel("decoder calls an image")
         print(f"\n{title}\n| arm | calls | LPIPS | PSNR | n | LPIPS against {BASELINE} | PSNR against {BASELINE} |")
