@@ -21,7 +21,7 @@ def confirmed(record: SweepRecord) -> list[str]:
     if race is None:
         return []
     unit = record.scores.info(race.metric).unit
-    return [one.sentence(race.metric, unit) for one in race.confirmations]
+    return [one.sentence(record.cell(one.cell).label, race.metric, unit) for one in race.confirmations]
 
 
 def amount_words(contrasts: Sequence[Contrast], noun: str) -> str:

@@ -15,14 +15,13 @@ class Confirmation:
     cell: str
     """Its id."""
 
-    label: str
     measurements: int
     means: Mapping[str, Interval]
     """By metric; those without a finite value are missing."""
 
-    def sentence(self, metric: str, unit: str) -> str:
+    def sentence(self, label: str, metric: str, unit: str) -> str:
         """`sr4-32: star won: psnr 23.41 dB [23.02, 23.80], confirmed on 32 measurements that took no part`."""
-        won = f"{self.race}: {self.label} won"
+        won = f"{self.race}: {label} won"
         mean = self.means.get(metric)
         if mean is None:
             return f"{won}; no measurement was left to confirm it"

@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from eval.report import Report, render_page
+from eval.report import render_page
 from operators.pictures import write_bytes
-from pipelines.report import PAGE, read_report
+from pipelines.report import PAGE, race_sections, read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     against = [StoredSweep.read(SweepFolder(one)) for one in args.against]
     chosen = sweep if args.metrics is None else sweep.only(args.metrics)
     report = read_report(chosen, args.cells, args.measurement, against)
-    files = [_write_page(folder, report, args.out)]
+    files = [_write_page(folder, render_page(report, race_sections(chosen)), args.out)]
     if args.figures is not None:
         files += map(str, write_figures(report, args.figures))
     if args.tables is not None:
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 2 if facts.missing else 1 if facts.failed else 0
 
 
-def _write_page(folder: SweepFolder, report: Report, out: Path | None) -> str:
-    page = render_page(report)
+def _write_page(folder: SweepFolder, page: bytes, out: Path | None) -> str:
     if out is None:
         folder.store.write_bytes(PAGE, page)
         return folder.store.url(PAGE)

@@ -8,7 +8,7 @@ from pipelines.report.sweep_report import read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 
-__all__ = ["PAGE", "read_report", "render_report", "render_sweep"]
+__all__ = ["PAGE", "race_sections", "read_report", "render_report", "render_sweep"]
 
 PAGE = "report/index.html"
 """Where the page lies in a sweep's folder."""

@@ -1,10 +1,11 @@
 """What a race came to, for terminal, MLflow and report: marks of cells, confirmed winners, who left when and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from eval.metrics import metric_info
+from eval.record import SweepRecord
 from eval.record.numbers import shown
 from eval.record.race_words import Confirmation, RaceWords
 from eval.record.word_tables import WordTable
@@ -46,42 +47,49 @@ def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int
         part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
         if part.finite.any():
             means[name] = bootstrap_interval(part.values, part.measurements)
-    return Confirmation(heat.name, winner.cell, scores.cell_label(winner.cell), len(aside), means)
+    return Confirmation(heat.name, winner.cell, len(aside), means)
 
 
-def race_table(race: RaceRecord, scores: ScoreTable) -> WordTable:
-    """Who is in and who left, the last to leave first."""
-    metrics = list(dict.fromkeys(name for heat in race.heats for one in heat.runners for name in one.beaten))
-    known = set(scores.cells())
-    header = ["race", "cell", "", "images", "beaten by", *(f"{name}: behind by" for name in metrics), "evidence"]
-    rows = []
-    for heat in race.heats:
-        for one in sorted(heat.runners, key=lambda one: (one.left_after is not None, -one.end)):
-            label = scores.cell_label(one.cell) if one.cell in known else one.cell
-            rows.append([heat.name, label, mark(heat, one), str(one.end), *_defeat(one, metrics, scores, known)])
-    return WordTable("race", _caption(race), header, rows)
+def departures(heat: HeatRecord, record: SweepRecord) -> WordTable:
+    """Who is in and who left: the winner or leader, then the last to leave first."""
+    metrics = list(dict.fromkeys(name for one in heat.runners for name in one.beaten))
+    labels = {cell.id: cell.label for cell in record.cells}
+    header = ["cell", "", "measurements", "beaten by", *(f"{name}: behind by" for name in metrics), "evidence"]
+    rows = [
+        [labels.get(one.cell, one.cell), mark(heat, one), str(one.end), *_defeat(one, metrics, labels)]
+        for one in by_stay(heat)
+    ]
+    return WordTable("race", f"{heat.name}: who left when and why. {_how(heat)}", header, rows)
 
 
-def _defeat(one: Runner, metrics: Sequence[str], scores: ScoreTable, known: set[str]) -> list[str]:
+def by_stay(heat: HeatRecord) -> list[Runner]:
+    """Who leads, then whoever stayed longer."""
+    return sorted(heat.runners, key=lambda one: (one.cell != heat.leader, one.left_after is not None, -one.end))
+
+
+def _defeat(one: Runner, metrics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
     if not one.beaten:
         return [one.reason or "-", *["-"] * (len(metrics) + 1)]
     leaders = dict.fromkeys(defeat.leader for defeat in one.beaten.values())
-    names = " and ".join(scores.cell_label(leader) if leader in known else leader for leader in leaders)
+    names = " and ".join(labels.get(leader, leader) for leader in leaders)
     leads = [shown(one.beaten[name].difference) if name in one.beaten else "-" for name in metrics]
     return [names, *leads, f"{min(defeat.evidence for defeat in one.beaten.values()):.2g}"]
 
 
-def _caption(race: RaceRecord) -> str:
-    if not all(heat.safe for heat in race.heats):
+def _how(heat: HeatRecord) -> str:
+    if not heat.safe:
         return "Successive halving: the worse half leaves after each round; nothing is promised."
     return "A cell leaves when bets that it is beaten have multiplied their stake (evidence) by 1 / alpha."
 
 
-def cells_over_images(heat: HeatRecord) -> tuple[list[int], list[int]]:
-    """For the picture of a race: after how many images how many cells were in."""
-    ends = sorted({one.end for one in heat.runners} | {0, heat.seen})
-    inside = [sum(one.left_after is None or one.end > end for one in heat.runners) for end in ends]
-    return ends, inside
+def cells_over_measurements(heat: HeatRecord) -> tuple[list[int], list[int]]:
+    """Steps of how many cells were in: where some left, how many there were before and how many after."""
+    ends = sorted({one.end for one in heat.runners if one.left_after is not None} | {heat.seen})
+    places, counts = [0], [len(heat.runners)]
+    for end in ends:
+        places += [end, end]
+        counts += [counts[-1], sum(one.left_after is None or one.end > end for one in heat.runners)]
+    return places, counts
 
 
 def running_means(column: CellValues, order: Sequence[str], ends: Sequence[int]) -> list[float | None]:

@@ -2,18 +2,23 @@
 
 import json
 import shutil
+from html import unescape
 
 import pytest
 import yaml
 
+from eval.record.numbers import shown
 from operators import InputError
+from pipelines.console.result_tables import contrast_lines
+from pipelines.notebook.opened_sweep import Sweep
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.report import render_sweep
+from pipelines.score.race_results import cells_over_measurements, departures
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
-from pipelines.track.sweep_run import race_metrics
+from pipelines.track.sweep_run import race_metrics, sweep_content
 from tests.pipelines.sweep_cases import build_manifest, run
 
 NOISE = [0.003, 0.01, 0.03, 0.3, 3.0, 30.0]
@@ -191,10 +196,12 @@ def test_terminal_and_cells_mark_who_left(raced, manifest, tmp_path, capsys):
     assert "confirmed on 12 measurements that took no part" in out
 
 
-def test_the_page_draws_the_race_and_mlflow_has_its_numbers(raced):
+def test_the_page_draws_the_race_and_mlflow_has_its_numbers(raced, tmp_path):
     sweep = stored(raced)
     (heat,) = sweep.race.heats
-    page = render_sweep(sweep).decode()
+    assert run("report", raced, "--out", tmp_path / "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page == render_sweep(sweep).decode()  # which MLflow keeps
     assert "The race" in page
     assert heat.sentence in page
     assert "cells over measurements" in page
@@ -233,3 +240,33 @@ def test_a_record_of_a_race_that_is_damaged_is_named(raced, tmp_path):
     with pytest.raises(InputError, match="race/"):
         stored(copy)
     assert read_race(SweepFolder(str(raced)), "0" * 32) is None
+
+
+def test_the_picture_names_the_winner_first_and_shows_how_far_each_came(raced):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    places, counts = cells_over_measurements(heat)
+    assert (places[0], counts[0]) == (0, len(heat.runners))
+    assert (places[-1], counts[-1]) == (heat.seen, len(heat.inside))
+    assert counts == sorted(counts, reverse=True)
+    words = departures(heat, sweep.record)
+    winner = sweep.record.cell(heat.winner.cell)
+    assert words.rows[0][:3] == [winner.label, "won", str(heat.winner.end)]
+    assert [int(row[2]) for row in words.rows] == sorted((one.end for one in heat.runners), reverse=True)
+    page = render_sweep(sweep).decode()
+    assert all(f'<progress max="{heat.pool}" value="{one.end}">' in page for one in heat.runners)
+
+
+def test_the_headline_is_the_confirmed_number_in_terminal_page_mlflow_and_python(raced):
+    opened = Sweep.open(raced)
+    (confirmed,) = opened.record.race.confirmations
+    winner, mean = opened.record.cell(confirmed.cell), confirmed.means["psnr"].mean
+    begins = f"{confirmed.race}: {winner.label} won: psnr {shown(mean)} dB"
+    assert opened.headline.startswith(begins)
+    assert "confirmed on 12 measurements that took no part" in opened.headline
+    assert opened.headline in repr(opened)
+    assert opened.headline in contrast_lines(opened.record)
+    assert opened.headline in unescape(render_sweep(opened.stored).decode())
+    content = sweep_content(opened.stored, [])
+    assert opened.headline in content.tags()["mlflow.note.content"]
+    assert content.metrics()[f"confirmed_psnr/{confirmed.race}"] == mean
