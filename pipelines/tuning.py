@@ -95,7 +95,7 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
     varied = [name for name in choice.grid.names() if name != split]
     fixed = choice.settings | ({} if split is None else {split: cells[0].settings[split]})
     trials = {cell.id: _trial(sweep, cell, varied) for cell in cells}
-    first, images = sweep.spec.select.skip, sweep.record.images(task)
+    first, count = sweep.spec.select.skip, sweep.record.images(task)
     return Search(
         arm=arm,
         method=choice.method,
@@ -105,8 +105,8 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
         start=choice.load_method().settings(choice.preset, choice.experiment, **fixed),
         best=trials[winner.id],
         trials=list(trials.values()),
-        found_by=f"best {metric} of {counted(len(cells), 'setting')} on {counted(images, 'image')} (rows {first} to "
-        f"{first + images - 1} of every task), all of them in {TRIALS}",
+        found_by=f"best {metric} of {counted(len(cells), 'setting')} on {counted(count, 'measurement')} (rows {first} "
+        f"to {first + count - 1} of every task), all of them in {TRIALS}",
     )
 
 

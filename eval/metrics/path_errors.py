@@ -9,6 +9,7 @@ from eval.metrics.base import RowMetric, Scored
 from eval.metrics.info import Need
 from operators import InputError
 from operators.path import Path
+from operators.skeleton import joints_from_features
 
 FAR = 0.5
 """Metres beyond which a key point counts as missed."""
@@ -66,3 +67,18 @@ class TrajectoryError(PathError):
 
     def summarised(self, distances: Tensor, own: Tensor) -> Tensor:
         return ((distances > FAR).to(own) * own).amax(1)
+
+
+class WholePathError(RowMetric):
+    """The mean distance in metres of the pelvis to the truth's over all frames, seen or not."""
+
+    name = "whole_path_error"
+    direction = "lower"
+    unit = "m"
+    summary = "mean distance of the pelvis to the true path over all frames, key frames or not"
+    signals = ("motion",)
+
+    def rows(self, truth: Tensor, x: Tensor, scored: Scored) -> Tensor:
+        ours, real = (joints_from_features(clips.double())[:, :, 0] for clips in (x, truth))  # (B, F, 3)
+        distances: Tensor = torch.linalg.vector_norm(ours - real, dim=-1)
+        return distances.mean(1)

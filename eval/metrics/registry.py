@@ -40,6 +40,7 @@ METRICS: "Extensions[type[RowMetric]]" = Extensions(
         "residual_norm": "eval.metrics.residual:ResidualNorm",
         "ssim": "eval.metrics.ssim:Ssim",
         "trajectory_error_50cm": "eval.metrics.path_errors:TrajectoryError",
+        "whole_path_error": "eval.metrics.path_errors:WholePathError",
     },
     _not_a_metric,
 )
@@ -57,7 +58,7 @@ def metric_names(signal: str | None = None) -> list[str]:
 
 
 def default_metrics(signal: str) -> list[str]:
-    """What is measured of a signal's rows where nothing is asked for; no metric of motions needs a truth or weights."""
+    """What is measured of a signal's rows where nothing is asked for; none of motions needs a truth or weights."""
     if signal in _DEFAULTS:
         return list(_DEFAULTS[signal])
     return [name for name in _DEFAULTS["image"] if metric_info(name).scores(signal)]

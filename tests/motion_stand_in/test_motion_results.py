@@ -2,6 +2,7 @@
 
 import io
 import json
+import runpy
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +29,7 @@ from tests.pipelines.nightly.night_cases import reading
 from tests.pipelines.sweep_cases import run
 
 CLIPS = 10
+EXAMPLES = Path(__file__).parents[2] / "examples" / "paper" / "motion"
 QUICK = {
     "steps": 4, "iterations": 6, "guidance": 1, "learning_rate": 1.0, "optimizer": "adam", "lambda_kl": 0,
     "eta_kl": 0.001, "final": "argmax",
@@ -79,7 +81,7 @@ def written(folder, name, **changes):
     return specification(folder, name, **changes)
 
 
-def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_here, capsys):
+def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_here, monkeypatch, capsys):
     spec = written(folder, "whole")
     assert run("sweep", spec) == 0
     assert sum(solved_here) == 2 * CLIPS
@@ -89,6 +91,7 @@ def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_her
     _resumed(folder, spec, solved_here)
     _reported(folder, capsys)
     _tracked(folder)
+    _pictured(folder, monkeypatch, capsys)
 
 
 def _resumed(folder, spec, solved_here):
@@ -135,6 +138,18 @@ def _tracked(folder):
             strip = picture[row * 136 : row * 136 + 128]
             assert (strip < 200).any(axis=0).reshape(-1)[: strip.shape[1] // 3].any()
             assert (strip < 200).any(axis=0).reshape(-1)[-strip.shape[1] // 3 :].any()
+
+
+def _pictured(folder, monkeypatch, capsys):
+    """Scripts beside the paper's experiment: what prompts motions are nearest to, and a sheet of film strips."""
+    monkeypatch.setattr("sys.argv", ["it", str(folder / "whole")])
+    runpy.run_path(str(EXAMPLES / "nearest_prompts.py"), run_name="__main__")
+    assert f"star: {CLIPS} of {CLIPS} motions are nearest to their own prompt" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["it", str(folder / "whole"), str(folder / "strips.png"), "c0", "c3"])
+    runpy.run_path(str(EXAMPLES / "film_strips.py"), run_name="__main__")
+    sheet = np.asarray(Image.open(folder / "strips.png").convert("L"))
+    parts = [part for row in np.array_split(sheet, 2) for part in np.array_split(row, 2, axis=1)]
+    assert all((part[40:] < 120).any() for part in parts), "two clips, each under star and Markov"
 
 
 def test_a_night_of_motions_is_judged_by_its_paths(folder, solved_here, monkeypatch, capsys):

@@ -68,7 +68,7 @@ def test_the_best_mean_is_chosen_and_every_trial_is_kept(swept, prior, capsys):
     (task,) = tuned["tasks"]
     assert tuned["tasks"][task] == [{"settings": {"learning_rate": rate, "gamma": gamma}}]
     assert tuned["shared"] == QUICK
-    assert "best psnr of 4 settings on 3 images (rows 2 to 4 of every task)" in tuned["found_by"]
+    assert "best psnr of 4 settings on 3 measurements (rows 2 to 4 of every task)" in tuned["found_by"]
     (record,) = json.loads((prior / TRIALS).read_text())
     tried = {(t["settings"]["learning_rate"], t["settings"]["gamma"]): t for t in record["trials"]}
     assert set(tried) == set(means)

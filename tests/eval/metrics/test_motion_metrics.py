@@ -64,6 +64,18 @@ def test_padded_key_frames_and_lengths_do_not_count():
     assert build_metric("location_error_50cm")(batch).tolist() == [0.0, 1.0]
 
 
+def test_the_whole_path_counts_where_nothing_was_seen():
+    """30 of 60 frames are 0.6 m to the side; their heights and poses do not matter, and a truth is needed."""
+    truth, x = clip(60), clip(60)
+    x[0, 29, 1] += 0.6  # a velocity moves every frame after it
+    x[..., 4:] = 0
+    metric = build_metric("whole_path_error")
+    assert float(metric(Scored(truth, x, signal="motion"))) == pytest.approx(0.3)
+    assert float(metric(Scored(truth, truth, signal="motion"))) == 0
+    with pytest.raises(InputError, match="whole_path_error: truth must be given"):
+        metric(Scored(None, x, signal="motion"))
+
+
 def test_path_errors_need_a_path(monkeypatch):
     with pytest.raises(InputError, match="path_error: operator and y must be given"):
         build_metric("path_error")(Scored(None, clip(), signal="motion"))
