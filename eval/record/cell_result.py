@@ -82,6 +82,9 @@ class Best:
     measured: Interval | None = None
     """What the measurements themselves are worth, as far as that was scored."""
 
+    tied_ids: tuple[str, ...] = ()
+    """The cells that tie."""
+
     @property
     def of_images(self) -> str:
         """`11 of 12`, or `12` where none is missing."""
@@ -103,11 +106,17 @@ class Best:
     @property
     def adds_nothing(self) -> bool:
         """Not better than the measurement itself, over the same images."""
-        if self.measured is None:
-            return False
-        mine = self.cell.ranked.get(self.metric.name, self.mean.mean)
-        gain = mine - self.measured.mean
-        return gain <= 0 if self.metric.direction == "higher" else gain >= 0
+        return self.measured is not None and adds_nothing(self.cell, self.metric, self.measured)
+
+    def leads(self, cell: str) -> bool:
+        """Whether it is the best or ties with it."""
+        return cell == self.cell.id or cell in self.tied_ids
+
+
+def adds_nothing(cell: CellResult, metric: MetricInfo, measured: Interval) -> bool:
+    """Whether a cell is not better than the measurement itself, over the same images."""
+    gain = cell.ranked.get(metric.name, cell.means[metric.name].mean) - measured.mean
+    return gain <= 0 if metric.direction == "higher" else gain >= 0
 
 
 def best_of(cells: Sequence[CellResult], metric: MetricInfo) -> CellResult | None:

@@ -1,8 +1,11 @@
 """A sweep in a sentence: what its contrasts show, and where nothing is better than the measurement itself."""
 
 from collections.abc import Sequence
+from itertools import product
 
+from eval.record.cell_result import adds_nothing
 from eval.record.contrasts import Contrast, most_images, too_few
+from eval.record.numbers import shown
 from eval.record.sweep_record import SweepRecord
 from operators.plurals import counted
 
@@ -58,6 +61,23 @@ def added_nothing(record: SweepRecord) -> str | None:
     return "Nothing is better than the measurement itself in " + "; ".join(
         f"{task} by {_listed(metrics)}" for task, metrics in worse.items()
     )
+
+
+def worse_than_nothing(record: SweepRecord) -> list[str]:
+    """A sentence per task and metric by which arms, even at their best, are not better than the measurement itself."""
+    sentences = []
+    for task, metric in product(record.tasks, record.judged):
+        measured = record.measurements.get(task, {}).get(metric.name)
+        best = {arm: record.best_of(task, metric, arm) for arm in record.arms} if measured is not None else {}
+        worse = [
+            f"{arm or 'the method'} {shown(cell.means[metric.name].mean)}"
+            for arm, cell in best.items()
+            if measured is not None and cell is not None and adds_nothing(cell, metric, measured)
+        ]
+        if worse and measured is not None:
+            itself = f"the measurement itself, {shown(measured.mean)}"
+            sentences.append(f"{task}: not better by {metric.name} than {itself}: {_listed(worse)}")
+    return sentences
 
 
 def _pair_words(contrasts: Sequence[Contrast], noun: str) -> str:

@@ -186,10 +186,11 @@ class SweepRecord:
         able = [cell for cell in others if metric.name in cell.means]
         rivals = [cell for cell in able if metric.name in cell.ranked or metric.name not in winner.ranked]
         column = self.values(winner, metric.name)
-        tied = sum(ties(*common_rows(column, self.values(rival, metric.name))) for rival in rivals)
+        tied = tuple(rival.id for rival in rivals if ties(*common_rows(column, self.values(rival, metric.name))))
         return Best(
-            task, metric, winner, winner.means[metric.name], self.images(task), len(rivals), tied,
+            task, metric, winner, winner.means[metric.name], self.images(task), len(rivals), len(tied),
             unranked=len(others) - len(rivals), measured=self.measurements.get(task, {}).get(metric.name),
+            tied_ids=tied,
         )  # fmt: skip
 
     def _side_values(self, task: str, side: str, name: str) -> str:

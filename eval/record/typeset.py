@@ -15,7 +15,7 @@ _LATEX = {
 
 def markdown(one: WordTable) -> str:
     """A pipe table below its caption."""
-    return f"{_markdown(one.caption)}\n\n{pipe_table(one.header, one.rows)}\n"
+    return f"{_markdown(one.caption)}\n\n{pipe_table(one.header, bold_words(one, '**{}**'))}\n"
 
 
 def pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -30,11 +30,12 @@ def latex(one: WordTable) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{latex_words(one.caption)}}}",
+        rf"\label{{tab:{one.name}}}",
         rf"\begin{{tabular}}{{{'l' * (len(one.header) - 1)}r}}",
         r"\toprule",
-        _latex_row(one.header),
+        _latex_row(one.header, -1, one),
         r"\midrule",
-        *map(_latex_row, one.rows),
+        *(_latex_row(row, line, one) for line, row in enumerate(one.rows)),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -55,9 +56,18 @@ def latex_words(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _latex_row(row: Sequence[str]) -> str:
+def bold_words(one: WordTable, how: str) -> list[list[str]]:
+    """The rows, with the best entries set as `how` says."""
+    return [
+        [how.format(entry) if (line, place) in one.bold else entry for place, entry in enumerate(row)]
+        for line, row in enumerate(one.rows)
+    ]
+
+
+def _latex_row(row: Sequence[str], line: int, one: WordTable) -> str:
     # braces keep a bracket at a row's start from being read as an option of the line break before it
     words = [f"{{{latex_words(entry)}}}" if entry.startswith("[") else latex_words(entry) for entry in row]
+    words = [rf"\textbf{{{entry}}}" if (line, place) in one.bold else entry for place, entry in enumerate(words)]
     return " & ".join(words) + r" \\"
 
 

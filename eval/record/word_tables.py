@@ -13,6 +13,7 @@ from eval.statistics import Interval
 ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 MEASURED = "the measurement itself"
 """Stands where a row has its arm."""
+BOLD = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class WordTable:
     caption: str
     header: list[str]
     rows: list[list[str]]
+    bold: frozenset[tuple[int, int]] = frozenset()
+    """Row and column of entries that are best, or tie with the best."""
 
 
 def all_tables(record: SweepRecord) -> list[WordTable]:
@@ -38,8 +41,10 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
     header = [*columns, *(metric.name + ARROWS[metric.direction] for metric in record.metrics), *names]
     marks = {} if record.race is None else record.race.marks
     header += ["s/image", "n", "failed", *(["race"] if marks else []), *(["id"] if ids else [])]
-    rows = []
+    rows: list[list[str]] = []
+    bold: set[tuple[int, int]] = set()
     for cell in record.cells:
+        bold |= {(len(rows), len(columns) + column) for column in leading_columns(record, cell)}
         distances = record.distances.get(cell.id, {})
         rows.append(
             [
@@ -57,7 +62,7 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
         count = max((mean.clusters for mean in means.values()), default=0)
         rest = ["-"] * (len(columns) - 2), ["-"] * (len(names) + 1), [str(count), *["-"] * (1 + bool(marks) + ids)]
         rows.append([task, MEASURED, *rest[0], *_means(record, means), *rest[1], *rest[2]])
-    return WordTable("cells", "Every cell: means with 95 % intervals.", header, rows)
+    return WordTable("cells", f"Every cell: means with 95 % intervals; {BOLD}.", header, rows, frozenset(bold))
 
 
 def best_table(record: SweepRecord) -> WordTable:
@@ -122,6 +127,13 @@ def _what(contrasts: Sequence[Contrast]) -> str:
 def _family(contrasts: Sequence[Contrast]) -> str:
     count = contrasts[0].comparisons if contrasts else 1
     return f"p after Holm over {count} comparisons" if count > 1 else "p of the only comparison"
+
+
+def leading_columns(record: SweepRecord, cell: CellResult) -> Iterator[int]:
+    """Places among the metrics by which a cell is the best of its task or ties with it."""
+    for place, metric in enumerate(record.metrics):
+        if any(one.task == cell.task and one.metric == metric and one.leads(cell.id) for one in record.best):
+            yield place
 
 
 def _naming_columns(record: SweepRecord) -> list[str]:

@@ -65,6 +65,7 @@ def asset(name: str) -> str:
 _FIRST = {
     "summary": ("Summary", ""),
     "best": ("Best", "The best settings"),
+    "leaderboard": ("Leaderboard", "The arms side by side"),
     "contrasts": ("Contrasts", "Contrasts"),
     "grid": ("Grid", "Over the grid"),
     "cost": ("Cost", "Quality against seconds"),
@@ -87,6 +88,7 @@ def _parts(report: Report, wanted: dict[str, tuple[str, str]]) -> Iterator[Part]
 def _shown(report: Report, anchor: str) -> bool:
     record = report.record
     conditions = {
+        "leaderboard": bool(record.judged) and len(record.arms) > 1,
         "contrasts": bool(record.contrasts),
         "grid": bool(record.shown) or len(record.arms) > 1,
         "cost": bool(record.judged) and any(cell.comparable_seconds is not None for cell in record.cells),

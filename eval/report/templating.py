@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from eval.paper import CITATION
 from eval.record import Contrast, SweepRecord, word_tables
-from eval.record.headline import amount_words
+from eval.record.headline import amount_words, worse_than_nothing
+from eval.record.leaderboard import leaderboard
 from eval.record.numbers import shown, spread
 from eval.record.word_tables import ARROWS
 from eval.report.shown_cells import CELLS_SHOWN
@@ -47,6 +48,7 @@ def templates() -> Environment:
     environment.globals |= {
         "tables": word_tables, "amount": amount_words, "enough": f"{100 * ENOUGH:g}", "significant": SIGNIFICANT,
         "longest_side": LONGEST_SIDE, "cells_shown": CELLS_SHOWN, "citation": CITATION,
+        "warnings": worse_than_nothing, "leaderboard_of": leaderboard,
     }  # fmt: skip
     return environment
 

@@ -4,6 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
+from eval.record.headline import worse_than_nothing
 from eval.report import render_page
 from operators.pictures import write_bytes
 from pipelines.report import PAGE, race_sections, read_report
@@ -55,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         counts = {"expected": facts.expected, "scored": facts.scored, "failed": facts.failed, "missing": facts.missing}
         print(json.dumps({"page": files[0], "files": files[1:], **counts}))
     else:
+        for sentence in worse_than_nothing(report.record):
+            print(f"warning: {sentence}")
         for note in facts.notes:
             print(f"note: {note}")
         print(f"{files[0]}\n{len(files) - 1} figures and tables" if files[1:] else files[0])

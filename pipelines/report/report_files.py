@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from eval.record.leaderboard import leaderboard
 from eval.record.typeset import latex, markdown
 from eval.record.word_tables import all_tables
 from eval.report import Report
@@ -22,7 +23,8 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
 
 def write_tables(report: Report, folder: Path) -> list[Path]:
     """Every table as LaTeX and Markdown."""
-    tables = all_tables(report.record)
+    record = report.record
+    tables = [*([leaderboard(record)] if record.judged and len(record.arms) > 1 else []), *all_tables(record)]
     contents = {f"{one.name}.tex": latex(one).encode() for one in tables}
     return _write(contents | {f"{one.name}.md": markdown(one).encode() for one in tables}, folder)
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from eval.record import SweepRecord
+from eval.record.headline import worse_than_nothing
 from eval.record.numbers import shown
 from eval.report import Facts, Report, Section, Series, line_chart, paragraph, render_page, table
 from eval.report.page_values import embedded
@@ -57,7 +58,8 @@ def test_the_first_screen_holds_results_against_the_measurement_itself(page, rep
     above, below = (report.record.measurements[task]["psnr"].mean for task in TASKS)
     assert f"not better than the measurement itself: {shown(above)}" in first
     assert f"; the measurement itself: {shown(below)}" in first
-    assert page.count("<td>the measurement itself</td>") == 2
+    assert page.count("<td>the measurement itself</td>") == 4  # of every task, among arms and among cells
+    assert page.count('<p class="warning">') == len(worse_than_nothing(report.record)) > 0
 
 
 def test_the_first_screen_says_what_failed_most(page):

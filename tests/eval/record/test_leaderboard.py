@@ -1,0 +1,95 @@
+"""Arms side by side: honest bold, contrasts, costs, and a warning where solving gained nothing."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from eval.record import SweepRecord
+from eval.record.headline import worse_than_nothing
+from eval.record.leaderboard import leaderboard
+from eval.record.typeset import latex, markdown
+from eval.record.word_tables import MEASURED, cell_table
+from eval.scores import ScoreTable
+from tests.eval.record.score_cases import four_arms
+
+ARMS = ["star", "markov", "wiener", "bicubic"]
+
+
+def twins():
+    """The table of four arms with a copy of star under another name."""
+    table = four_arms(images=8)
+    star = table.filter(pc.equal(table["arm"], "star"))
+    for name, words in (("arm", ["twin"] * len(star)), ("cell", [f"{one}t" for one in star["cell"].to_pylist()])):
+        star = star.set_column(star.schema.get_field_index(name), name, pa.array(words, table.schema.field(name).type))
+    return pa.concat_tables([table, star])
+
+
+def record_of(table, level=None):
+    record = SweepRecord(ScoreTable(table), arms=ARMS, compare="markov")
+    if level is None:
+        return record
+    rows = [
+        {"task": task, "measurement": str(name), "psnr": level}
+        for task in record.tasks
+        for name in sorted(set(record.values(record.of_task(task)[0], "psnr").measurements))
+    ]
+    return SweepRecord(ScoreTable(table), arms=ARMS, compare="markov", measured=pa.Table.from_pylist(rows))
+
+
+@pytest.fixture(scope="module")
+def record():
+    return record_of(twins())
+
+
+def test_an_arm_that_equals_the_best_is_as_bold_as_it(record):
+    board = leaderboard(record)
+    for column, title in enumerate(board.header):
+        bold = {(board.rows[line][0], board.rows[line][1]) for line, place in board.bold if place == column}
+        if "psnr" in title:
+            assert {task for task, _ in bold} == set(record.tasks)
+        assert {task for task, arm in bold if arm == "star"} == {task for task, arm in bold if arm == "twin"}
+    assert 0 < len(board.bold) < len(board.rows) * len(record.judged)
+
+
+def test_arms_are_in_the_order_of_the_first_metric(record):
+    board = leaderboard(record)
+    column = board.header.index("psnr ↑")
+    for task in record.tasks:
+        means = [float(row[column].split()[0]) for row in board.rows if row[0] == task]
+        assert means == sorted(means, reverse=True)
+        assert len(means) == 5
+
+
+def test_differences_are_those_of_the_contrasts(record):
+    board = leaderboard(record)
+    column = board.header.index("psnr ↑") + 1
+    assert board.header[column] == "minus markov"
+    told = {(row[0], row[1]): row[column] for row in board.rows}
+    for one in record.contrasts:
+        if one.metric.name == "psnr":
+            assert told[one.task, one.a].startswith(f"{one.result.difference.mean:+.4g}"[:5])
+        assert told[one.task, "markov"] == "baseline"
+
+
+def test_latex_has_bold_bests_a_label_and_the_row_of_the_measurement():
+    board = leaderboard(record_of(four_arms(images=8), level=1.0))
+    text = latex(board)
+    assert text.count(r"\textbf{") == len(board.bold)
+    assert r"\label{tab:leaderboard}" in text
+    assert text.count(MEASURED) == 2
+    assert markdown(board).count("**") == 2 * len(board.bold)
+
+
+def test_cells_that_tie_with_the_best_are_bold_too(record):
+    table = cell_table(record)
+    bold = {table.rows[line][1] for line, _ in table.bold}
+    assert ("star" in bold) == ("twin" in bold)
+    assert bold
+
+
+def test_arms_that_are_no_better_than_the_measurement_are_warned_of():
+    assert worse_than_nothing(record_of(four_arms(images=8), level=1.0)) == []
+    sentences = worse_than_nothing(record_of(four_arms(images=8), level=99.0))
+    assert len(sentences) == 2
+    assert all(arm in sentence for arm in ARMS for sentence in sentences)
+    assert "not better by psnr than the measurement itself, 99.00" in sentences[0]
