@@ -372,7 +372,8 @@ def test_a_mini_runs_to_its_table_and_resumes(local_ray, tmp_path, capsys, monke
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     (record,) = said["tables"]
     figures = {Path(url).name for url in said["figures"]}
-    assert {"traces-gaussian-deblur-32.png", "traces-gaussian-deblur-32.pdf"} <= figures
+    curves = ("likelihood", "kl", "total")
+    assert {f"traces-gaussian-deblur-32-{curve}.{kind}" for curve in curves for kind in ("png", "pdf")} <= figures
     assert all((out / "figures" / "forget-coefficient-mini-figure" / name).stat().st_size > 1000 for name in figures)
     assert {(one["row"], one["task"], one["images"]) for one in record["ours"]} == {
         (f"gamma {gamma}", "gaussian-deblur", 2) for gamma in ("0", "0.05", "0.3", "1")

@@ -20,7 +20,10 @@ from tests.pipelines.sweep_cases import specification, write_spec
             "'eta_k' is not a setting of g2d2 (did you mean 'eta_kl'?); known are process",
         ),
         ({"grid": {"exclude": [{"nonsense": 1}]}}, "'nonsense' is not a setting of g2d2"),
-        ({"solver": {"preset": "best"}}, "solver: preset 'best' must be one of tuned, paper, reference"),
+        (
+            {"solver": {"preset": "finest"}},
+            "solver: preset 'finest' (did you mean 'fast'?) must be one of tuned, fast, best, protocol, paper",
+        ),
         ({"solver": {"experiment": "imagenet-sr9"}}, "experiment 'imagenet-sr9' (did you mean 'imagenet-sr4'?) needs"),
         ({"metrics": ["pnsr"]}, "'pnsr' (did you mean 'psnr'?): each must be one of"),
         ({"distribution": ["fdi"]}, "'fdi' (did you mean 'fid'?): each must be one of"),
