@@ -25,6 +25,7 @@ COMMANDS = {
     "status": "say how far a sweep is",
     "score": "score a sweep's reconstructions again, or with other metrics",
     "report": "show a sweep on one page, with figures and tables for papers",
+    "site": "put several sweeps and nights on static pages, compared where they saw the same",
     "tune": "choose the best of a sweep's settings, and keep them with the prior",
     "track": "log a sweep to MLflow, or finish a logging that was interrupted",
     "prior": "list, fetch, check and convert priors",

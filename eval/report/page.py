@@ -1,36 +1,20 @@
-"""One HTML file that needs no network: style, program, values and pictures are all inside."""
+"""The page of a sweep: its sections in their order, with those of the caller among them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
-
-from markupsafe import Markup
 
 from eval.record import headline
-from eval.report.content import Report
-from eval.report.page_values import embedded, page_values
+from eval.report.content import Facts, Report
+from eval.report.document import Document, Part, render_document
+from eval.report.page_values import page_values
 from eval.report.sections import Section
-from eval.report.templating import macro, templates
-from eval.report.vega_runtime import runtime
-from g2d2.version import __version__
-
-_PROGRAM = ("elements.js", "charts.js", "controls.js", "pictures.js", "explorer.js", "page.js")
+from eval.report.templating import macro
 
 
-@dataclass(frozen=True)
-class Part:
-    """A section with the anchor and the short title that the navigation shows."""
+def render_page(report: Report, extra_sections: Sequence[Section] = (), home: str = "") -> bytes:
+    """The page as UTF-8; `extra_sections` stand between the sweep's own results and the paper's, or open the page.
 
-    anchor: str
-    short: str
-    title: str
-    html: str
-    heading: int = 2
-
-
-def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes:
-    """The page as UTF-8; `extra_sections` stand between the sweep's own results and the paper's, or open the page."""
-    program = f'(() => {{ "use strict";\n{"".join(asset(name) for name in _PROGRAM)}}})();'
+    `home` is a relative link to a page that lists this one.
+    """
     extra = [
         (one.opens, Part(f"more-{number}", one.title, one.title, one.html))
         for number, one in enumerate(extra_sections, 1)
@@ -41,25 +25,16 @@ def render_page(report: Report, extra_sections: Sequence[Section] = ()) -> bytes
         *(part for opens, part in extra if not opens),
         *_parts(report, _LAST),
     ]
-    return (
-        templates()
-        .get_template("page.html")
-        .render(
-            facts=report.facts,
-            headline=headline(report.record),
-            parts=parts,
-            version=__version__,
-            style=Markup(asset("report.css")),
-            scripts=[Markup(runtime()), Markup(program)],
-            data=Markup(embedded(page_values(report))),
-        )
-        .encode()
+    facts = report.facts
+    return render_document(
+        Document(facts.name, headline(report.record), _state(facts), parts, facts.where, page_values(report), home)
     )
 
 
-def asset(name: str) -> str:
-    """A file of this package that goes into the page."""
-    return files("eval.report").joinpath("assets", name).read_text(encoding="utf-8")
+def _state(facts: Facts) -> tuple[str, str]:
+    if facts.missing:
+        return "warn", f"not complete: {facts.missing} of {facts.expected} missing"
+    return ("bad", f"complete, {facts.failed} failed") if facts.failed else ("good", "complete")
 
 
 _FIRST = {

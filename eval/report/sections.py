@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from eval.record.word_tables import WordTable
 from eval.report.line_charts import Series, handed
 from eval.report.templating import macro
 
-__all__ = ["Entry", "Section", "Series", "line_chart", "paragraph", "table"]
+__all__ = [
+    "Entry", "Section", "Series", "folded", "lead", "line_chart", "link", "paragraph", "table", "warning", "word_table",
+]  # fmt: skip
 
 Entry = str | float | int | None
 """What a table's cell may hold; None is an empty one."""
@@ -27,6 +30,31 @@ class Section:
 def paragraph(text: str) -> Markup:
     """Plain words."""
     return macro("parts.html", "paragraph", text)
+
+
+def lead(text: str) -> Markup:
+    """Plain words below a page's heading."""
+    return macro("parts.html", "lead", text)
+
+
+def warning(text: str) -> Markup:
+    """Words that must be seen."""
+    return macro("parts.html", "warning", text)
+
+
+def link(href: str, text: str) -> Markup:
+    """A link, for a table's entry too."""
+    return macro("parts.html", "link", href, text)
+
+
+def folded(title: str, inside: Markup) -> Markup:
+    """What a reader opens when wanted."""
+    return macro("parts.html", "folded", title, inside)
+
+
+def word_table(one: WordTable) -> Markup:
+    """A table of the record, its best entries bold."""
+    return macro("parts.html", "word_table", one)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Entry]], caption: str) -> Markup:

@@ -44,10 +44,15 @@ def nightly_section(night: Night) -> Section:
         header = ["cell", "metric", "first night", "level before", "level after", "p"]
         parts.append(table(header, changes, "Changes of level"))
     if night.trends and len(night.trends[0].nights) > 1:
-        parts += [_chart(metric, list(group)) for metric, group in groupby(night.trends, attrgetter("metric"))]
+        parts += trend_charts(night.trends)
     failed = night.record.exit_code != 0
     title = f"Nightly: {night.record.night}" + (f", {night.headline()}" if failed else "")
     return Section(title, Markup("\n").join(parts), opens=failed)
+
+
+def trend_charts(trends: list[Trend]) -> list[Markup]:
+    """A chart for each metric, in their order: every cell over nights with its intervals and changes of level."""
+    return [_chart(metric, list(group)) for metric, group in groupby(trends, attrgetter("metric"))]
 
 
 def _chart(metric: str, trends: list[Trend]) -> Markup:

@@ -30,6 +30,8 @@ def render_report(
     return render_sweep(sweep if metrics is None else sweep.only(metrics), extra_sections, cells)
 
 
-def render_sweep(sweep: StoredSweep, extra_sections: Sequence[Section] = (), cells: Sequence[str] = ()) -> bytes:
-    """The page of a sweep that is read already."""
-    return render_page(read_report(sweep, cells), [*race_sections(sweep), *extra_sections])
+def render_sweep(
+    sweep: StoredSweep, extra_sections: Sequence[Section] = (), cells: Sequence[str] = (), home: str = ""
+) -> bytes:
+    """The page of a sweep that is read already; `home` is a relative link to a page that lists it."""
+    return render_page(read_report(sweep, cells), [*race_sections(sweep), *extra_sections], home)
