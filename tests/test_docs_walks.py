@@ -182,7 +182,8 @@ WALKS = [
         before=RUN + "mkdir -p out/demo; cp -r out/eta out/demo/sweep\n" + in_bucket("s3://g2d2/sweeps/eta"),
         python=True,
         smaller=BUCKET,
-        after="test -s eta.html; ls figures/*.pdf tables/*.tex; test -s out/demo/sweep/report/index.html",
+        after="test -s eta.html; ls figures/*.pdf tables/*.tex; test -s out/demo/sweep/report/index.html\n"
+        "test -s site/index.html",
     ),
     Walk("docs/racing.md", smaller={"--limit 80": "--limit 24"}, after="test -s out/race/sweep/report/index.html"),
     Walk(

@@ -178,6 +178,8 @@ SECRET_ADDRESS = "s3://KEYHUSH:SECRETHUSH@bucket/x"
         ["compare", SECRET_ADDRESS, SECRET_ADDRESS],
         ["status", SECRET_ADDRESS],
         ["report", SECRET_ADDRESS],
+        ["site", SECRET_ADDRESS, "--out", "site"],
+        ["site", "here", "--out", SECRET_ADDRESS],
         ["track", SECRET_ADDRESS],
         ["manifest", "check", SECRET_ADDRESS],
         ["prior", "info", SECRET_ADDRESS],

@@ -84,7 +84,8 @@ def _seen(record: SweepRecord) -> dict[str, set[Key]]:
     seen: dict[str, set[Key]] = {}
     for cell in record.cells:
         column = record.values(cell, record.scores.metrics[0])
-        names = [name if digest is None else digest for name, digest in zip(column.measurements, column.digests)]
+        named = zip(column.measurements, column.digests, strict=True)
+        names = [name if digest is None else digest for name, digest in named]
         seen.setdefault(cell.task, set()).update(zip(names, column.seeds.tolist(), strict=True))
     return seen
 

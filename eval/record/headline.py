@@ -12,10 +12,14 @@ from operators.plurals import counted
 
 def headline(record: SweepRecord) -> str:
     """`star beats markov in all of 4 comparisons`, and where that is worse than doing nothing."""
-    amount = amount_words(record.contrasts, "comparison") if record.contrasts else "The best settings of every task"
-    parts = [*confirmed(record), *([] if confirmed(record) and not record.contrasts else [amount])]
     nothing = added_nothing(record)
-    return ". ".join([*parts, *([] if nothing is None else [nothing])])
+    return ". ".join([compared(record), *([] if nothing is None else [nothing])])
+
+
+def compared(record: SweepRecord) -> str:
+    """What contrasts show, and what a race confirmed."""
+    amount = amount_words(record.contrasts, "comparison") if record.contrasts else "The best settings of every task"
+    return ". ".join([*confirmed(record), *([] if confirmed(record) and not record.contrasts else [amount])])
 
 
 def confirmed(record: SweepRecord) -> list[str]:
@@ -63,10 +67,16 @@ def added_nothing(record: SweepRecord) -> str | None:
     )
 
 
-def worse_than_nothing(record: SweepRecord) -> list[str]:
-    """A sentence per task and metric by which arms, even at their best, are not better than the measurement itself."""
+def worse_than_nothing(record: SweepRecord, below_headline: bool = False) -> list[str]:
+    """A sentence per task and metric by which arms, even at their best, are not better than the measurement itself.
+
+    Below the headline those are left out by which no arm is, since it names them.
+    """
+    told = {(best.task, best.metric.name) for best in record.best if best.adds_nothing} if below_headline else set()
     sentences = []
     for task, metric in product(record.tasks, record.judged):
+        if (task, metric.name) in told:
+            continue
         measured = record.measurements.get(task, {}).get(metric.name)
         best = {arm: record.best_of(task, metric, arm) for arm in record.arms} if measured is not None else {}
         worse = [

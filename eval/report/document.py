@@ -24,6 +24,8 @@ class Part:
     title: str
     html: str
     heading: int = 2
+    alarm: str = ""
+    """Follows the title where something is wrong with what it says."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,23 @@
 """Every measurement over all cells, also of another sweep on the same ones: what a page's explorer shows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eval.record import CellResult, SweepRecord
+from eval.record.numbers import finite
 from eval.report.content import Report
+from eval.statistics import bootstrap_interval
 
 NUMBERS = 1_000_000
 """Scores in a page; of more, measurements are left out."""
+
+PAIRS, PAIRED_NUMBERS = 480, 120_000
+"""Intervals in a page, and the differences that they are made of: each is resampled ten thousand times."""
 
 Place = tuple[str, str, int]
 """Digest, or name where none was recorded, then name and seed of a measurement."""
@@ -30,6 +39,9 @@ class Explored:
     best: list[str]
     """Two cells to begin with: the best, and what it is held against."""
 
+    intervals: dict[str, dict[str, list[float | None]]]
+    """By metric and `A|B`: mean, low and high of cell A minus cell B, paired, over the measurements here."""
+
     left_out: int = 0
     """Measurements that did not fit."""
 
@@ -37,10 +49,11 @@ class Explored:
 def explored(report: Report) -> Iterator[Explored]:
     """One entry per task; measurements with pictures come first where not all fit."""
     first = [*report.wanted, *(row.measurement for row in report.pictures.rows)]
+    metrics = [metric.name for metric in report.record.metrics]
     for task in report.record.tasks:
         sides = [("", report.record), *((one.name, one.record) for one in report.against)]
         cells = [(name, record, cell) for name, record in sides for cell in _of_task(record, task)]
-        yield _task(task, cells, [metric.name for metric in report.record.metrics], first)
+        yield _task(task, cells, metrics, first, len(report.record.tasks) * len(metrics))
 
 
 def cell_key(sweep: str, cell: str) -> str:
@@ -49,25 +62,52 @@ def cell_key(sweep: str, cell: str) -> str:
 
 
 def _task(
-    task: str, cells: list[tuple[str, SweepRecord, CellResult]], metrics: list[str], first: Sequence[str]
+    task: str,
+    cells: list[tuple[str, SweepRecord, CellResult]],
+    metrics: list[str],
+    first: Sequence[str],
+    shares: int,
 ) -> Explored:
     places = _shown_places(cells, first, NUMBERS // max(1, len(cells) * len(metrics)))
     every = {place[:1] + place[2:] for _, record, cell in cells for place in _places(record, cell)}
     index = {place[:1] + place[2:]: at for at, place in enumerate(places)}
-    values: dict[str, dict[str, list[float | None]]] = {metric: {} for metric in metrics}
-    for name, record, cell in cells:
-        here = [index.get(place[:1] + place[2:]) for place in _places(record, cell)]
-        for metric in (metric for metric in metrics if metric in cell.means):
-            column: list[float | None] = [None] * len(places)
-            for at, value in zip(here, record.values(cell, metric).values, strict=True):
-                if at is not None and value == value and abs(value) != float("inf"):
-                    column[at] = float(f"{value:.5g}")
-            values[metric][cell_key(name, cell.id)] = column
+    names, begin = [place[1] for place in places], _begin(task, cells)
+    values: dict[str, dict[str, list[float | None]]] = {}
+    intervals: dict[str, dict[str, list[float | None]]] = {}
+    for metric in metrics:
+        columns: dict[str, NDArray[np.float64]] = {}
+        for name, record, cell in cells:
+            if metric in cell.means:
+                column = np.full(len(places), np.nan)
+                here = [index.get(place[:1] + place[2:]) for place in _places(record, cell)]
+                kept = [at is not None for at in here]
+                column[[at for at in here if at is not None]] = record.values(cell, metric).values[kept]
+                columns[cell_key(name, cell.id)] = np.where(np.isfinite(column), column, np.nan)
+        values[metric] = {key: [_rounded(value) for value in column.tolist()] for key, column in columns.items()}
+        intervals[metric] = _intervals(columns, names, begin, shares)
     labels = {cell_key(name, cell.id): f"{name}: {cell.label}" if name else cell.label for name, _, cell in cells}
     return Explored(
-        task, [place[1] for place in places], [place[2] for place in places], labels, values, _begin(task, cells),
-        len(every) - len(places),
-    )  # fmt: skip
+        task, names, [place[2] for place in places], labels, values, begin, intervals, len(every) - len(places)
+    )
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else float(f"{value:.5g}")
+
+
+def _intervals(
+    columns: Mapping[str, NDArray[np.float64]], measurements: list[str], begin: Sequence[str], shares: int
+) -> dict[str, list[float | None]]:
+    """Those of the cells that a page begins with first, then of these with all others, then as far as they are kept."""
+    order = sorted(columns, key=lambda key: begin.index(key) if key in begin else len(begin))
+    most = min(PAIRS, PAIRED_NUMBERS // max(1, len(measurements))) // shares
+    clusters, found = np.array(measurements, dtype=object), dict[str, list[float | None]]()
+    for a, b in islice(combinations(order, 2), max(1, most)):
+        difference = columns[a] - columns[b]
+        if np.isfinite(difference).any():
+            gap = bootstrap_interval(difference, clusters)
+            found[f"{a}|{b}"] = [finite(gap.mean), finite(gap.low), finite(gap.high)]
+    return found
 
 
 def _begin(task: str, cells: list[tuple[str, SweepRecord, CellResult]]) -> list[str]:

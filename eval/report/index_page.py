@@ -1,6 +1,7 @@
 """The page that lists others: the same document as a sweep's own, with sections of the caller's alone."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from eval.report.chart_style import config
 from eval.report.document import Document, Part, render_document
@@ -18,5 +19,5 @@ def render_index(
         Part("summary" if not number else f"part-{number}", short, one.title, one.html, 2 if number else 1)
         for number, (short, one) in enumerate(sections)
     ]
-    values = {name: [] for name in _LISTS} | {name: {} for name in _MAPS} | {"config": config()}
+    values: dict[str, Any] = {name: [] for name in _LISTS} | {name: {} for name in _MAPS} | {"config": config()}
     return render_document(Document(name, headline, state, parts, source, values))

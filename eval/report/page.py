@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from eval.record import headline
+from eval.record.headline import added_nothing, compared
 from eval.report.content import Facts, Report
 from eval.report.document import Document, Part, render_document
 from eval.report.page_values import page_values
@@ -57,7 +58,8 @@ def _parts(report: Report, wanted: dict[str, tuple[str, str]]) -> Iterator[Part]
     for anchor, (short, title) in wanted.items():
         if _shown(report, anchor):
             html = macro("sections.html", anchor, report)
-            yield Part(anchor, short, title or headline(report.record), html, 2 if title else 1)
+            alarm = "" if title else added_nothing(report.record) or ""
+            yield Part(anchor, short, title or compared(report.record), html, 2 if title else 1, alarm)
 
 
 def _shown(report: Report, anchor: str) -> bool:

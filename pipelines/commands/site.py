@@ -25,13 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 everything is whole, 1 some sweep is not and the site says so, 2 there is no site."""
-    site = build_site(
-        args.sweeps, args.out, nights=args.nights, baseline=args.baseline, last=args.last, name=args.name
-    )
+    site = build_site(args.sweeps, args.out, nights=args.nights, baseline=args.baseline, last=args.last, name=args.name)
     files = site.files
     if args.json:
         sweeps = [{"name": one.name, "url": one.url, "page": one.page, "problem": one.sentence} for one in site.sweeps]
-        nights = [{"name": one.name, "url": one.url, "pages": one.pages, "problem": one.sentence} for one in site.nights]
+        nights = [
+            {"name": one.name, "url": one.url, "pages": one.pages, "problem": one.sentence} for one in site.nights
+        ]
         changes = {"written": files.written, "unchanged": files.unchanged, "removed": files.removed}
         print(json.dumps({"index": site.index, "sweeps": sweeps, "nights": nights, **changes}))
     else:

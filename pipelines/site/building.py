@@ -7,7 +7,7 @@ from eval.record.boards import boards
 from eval.report.index_page import render_index
 from operators import InputError
 from operators.plurals import counted
-from pipelines.site.entries import NightsEntry, SweepEntry, enter_nights, enter_sweep, holds_nights
+from pipelines.site.entries import NightsEntry, SweepEntry, enter_nights, enter_sweep, holds_nights, problems
 from pipelines.site.index_sections import index_headline, index_sections
 from pipelines.site.site_files import INDEX, SiteFiles
 from pipelines.storage.sweep_folder import SweepFolder
@@ -29,7 +29,7 @@ class Site:
     @property
     def sentences(self) -> list[str]:
         """What is wrong with any part."""
-        return [f"{one.name}: {one.sentence}" for one in (*self.sweeps, *self.nights) if one.sentence]
+        return [f"{name}: {sentence}" for name, sentence in problems([*self.sweeps, *self.nights])]
 
 
 def build_site(
@@ -58,9 +58,9 @@ def build_site(
     for url in evaluations:
         entries += enter_nights(url, files, [one.name for one in entries], last)
     if not any(one.sweep for one in sweeps) and not any(one.nights for one in entries):
-        raise InputError(f"nothing can be shown: {next(one.sentence for one in (*sweeps, *entries))}")
+        raise InputError(f"nothing can be shown: {problems([*sweeps, *entries])[0][1]}")
     compared = boards([one.entrant for one in sweeps if one.entrant is not None], baseline)
-    wrong = sum(bool(one.sentence) for one in (*sweeps, *entries))
+    wrong = len(problems([*sweeps, *entries]))
     state = ("warn", f"{wrong} of {len(sweeps) + len(entries)} not whole") if wrong else ("good", "all complete")
     source = " and ".join(
         filter(None, [counted(len(sweeps), "sweep") if sweeps else "", "nightly evaluations" if entries else ""])

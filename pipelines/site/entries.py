@@ -58,6 +58,11 @@ class NightsEntry:
     sentence: str = ""
 
 
+def problems(entries: Iterable[SweepEntry | NightsEntry]) -> list[tuple[str, str]]:
+    """Names and sentences of those with which something is wrong."""
+    return [(one.name, one.sentence) for one in entries if one.sentence]
+
+
 def holds_nights(url: str) -> bool:
     """Whether a folder is that of a nightly evaluation, and of no sweep."""
     store = SweepFolder(url).store

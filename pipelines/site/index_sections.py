@@ -15,7 +15,7 @@ from eval.report.sections import Entry, folded, lead, link, paragraph, table, wa
 from operators.plurals import counted
 from pipelines.nightly.night_trends import trends
 from pipelines.nightly.section import trend_charts
-from pipelines.site.entries import NightsEntry, SweepEntry
+from pipelines.site.entries import NightsEntry, SweepEntry, problems
 
 Named = tuple[str, Section]
 """A section with the short title that the navigation shows."""
@@ -27,12 +27,13 @@ def index_headline(sweeps: Sequence[SweepEntry], boards: Sequence[Board]) -> str
     return headline(compared[0].record) if compared else counted(len(sweeps), "sweep")
 
 
-def index_sections(
-    sweeps: Sequence[SweepEntry], boards: Sequence[Board], nights: Sequence[NightsEntry]
-) -> list[Named]:
+def index_sections(sweeps: Sequence[SweepEntry], boards: Sequence[Board], nights: Sequence[NightsEntry]) -> list[Named]:
     """In the order of the page."""
     sections = [("Summary", _summary(sweeps, boards, nights))]
-    sections += [_board(board, alone=len(sweeps) == 1) for board in boards]
+    sections += [
+        _board(board, alone=len(sweeps) == 1, first=len(board.entrants) > 1 and not at)
+        for at, board in enumerate(boards)
+    ]
     if sweeps:
         sections.append(("Sweeps", Section("The sweeps", _sweeps(sweeps))))
     return [*sections, *((one.name, _nights(one)) for one in nights if one.nights)]
@@ -44,16 +45,16 @@ def _summary(sweeps: Sequence[SweepEntry], boards: Sequence[Board], nights: Sequ
     if len(sweeps) > 1:
         parts.append(f"{len(compared) or 'none'} of them on the same measurements as another")
     parts += [f"{counted(len(one.nights), 'night')} of {one.name}" for one in nights if one.nights]
-    wrong = [(one.name, one.sentence) for one in (*sweeps, *nights) if one.sentence]
-    words = [lead(f"{', '.join(parts)}."), *(warning(f"{name}: {sentence}") for name, sentence in wrong)]
+    wrong = [warning(f"{name}: {sentence}") for name, sentence in problems([*sweeps, *nights])]
+    words = [lead(f"{', '.join(parts)}."), *wrong]
     return Section(index_headline(sweeps, boards), Markup("\n").join(words))
 
 
-def _board(board: Board, alone: bool) -> Named:
+def _board(board: Board, alone: bool, first: bool) -> Named:
     record, names = board.record, [one.name for one in board.entrants]
     together = len(names) > 1
     parts = [] if alone else [paragraph(_what_is_compared(board))]
-    parts += map(warning, (f"{one}." for one in worse_than_nothing(record)))
+    parts += map(warning, (f"{one}." for one in worse_than_nothing(record, below_headline=first)))
     parts.append(word_table(leaderboard(record) if len(record.arms) > 1 else best_table(record)))
     if record.contrasts:
         parts.append(folded("Every contrast with the baseline", word_table(contrast_table(record.contrasts))))

@@ -73,6 +73,6 @@ class SiteFiles:
     def _refuse_others(self, name: str) -> None:
         if name not in self._known and self.store.exists(name):
             raise InputError(
-                f"--out: {self.store.url(name)} was not written by `g2d2 site`, which would replace it; give the site a "
-                "folder of its own."
+                f"--out: {self.store.url(name)} was not written by `g2d2 site`, which would replace it; give the "
+                "site a folder of its own."
             )

@@ -33,10 +33,13 @@ function showMeasurement(host, state) {
 function showPair(state) {
   const of = exploredOf(state.task), [a, b] = [state.a, state.b].map((cell) => of.values[state.metric][cell] || []);
   const both = of.measurements.map((_, at) => at).filter((at) => (a[at] ?? null) !== null && (b[at] ?? null) !== null), gap = (at) => a[at] - b[at];
-  const mean = both.reduce((sum, at) => sum + gap(at), 0) / both.length, ahead = both.filter((at) => better(state.metric, a[at], b[at]) < 0).length, behind = both.filter((at) => better(state.metric, a[at], b[at]) > 0).length;
-  const signed = (value) => `${value > 0 ? "+" : ""}${shown(value)}`;
+  const ahead = both.filter((at) => better(state.metric, a[at], b[at]) < 0).length, behind = both.filter((at) => better(state.metric, a[at], b[at]) > 0).length;
+  const signed = (value) => `${value > 0 ? "+" : ""}${shown(value)}`, kept = of.intervals[state.metric], there = kept[`${state.a}|${state.b}`], back = kept[`${state.b}|${state.a}`];
+  const [mean, low, high] = there || (back ? [-back[0], ...(back[1] === null ? [null, null] : [-back[2], -back[1]])] : [both.reduce((sum, at) => sum + gap(at), 0) / both.length, null, null]);
+  const sure = low === null ? "; the page keeps no interval of this pair" : ` [${shown(low)}, ${shown(high)}] (95 %, paired)`;
+  const left = of.left_out ? `, ${of.left_out} more did not fit here` : "";
   document.getElementById("difference").textContent = both.length
-    ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)} on average over ${both.length} measurements; the first is better on ${ahead}, the second on ${behind}.`
+    ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)}${state.a === state.b ? "" : sure} on average over ${both.length} measurements${left}; the first is better on ${ahead}, the second on ${behind}.`
     : "These two cells share no measurement.";
   const most = [...both].sort((i, j) => Math.abs(gap(j)) - Math.abs(gap(i))).slice(0, PAIRS);
   document.getElementById("differ").replaceChildren(...most.map((at) =>

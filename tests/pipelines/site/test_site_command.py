@@ -46,7 +46,9 @@ def rows(page, caption):
     """Entries of the table with this caption."""
     part = next(one for one in page.split("<table>") if f"<caption>{caption}" in one).partition("</table>")[0]
     lines = re.findall(r"<tr.*?</tr>", part, re.DOTALL)
-    return [[html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r"<t[hd].*?</t[hd]>", line)] for line in lines]
+    return [
+        [html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r"<t[hd].*?</t[hd]>", line)] for line in lines
+    ]
 
 
 @pytest.fixture(scope="module")
