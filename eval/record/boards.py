@@ -34,7 +34,7 @@ class Entrant:
 
     def shown_arm(self, arm: str) -> str:
         """The arm among those of other sweeps."""
-        return f"{self.name}: {arm}" if len(self.record.arms) > 1 and arm else self.name
+        return f"{self.name}/{arm}" if len(self.record.arms) > 1 and arm else self.name
 
     @property
     def baseline(self) -> str:

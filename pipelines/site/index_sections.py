@@ -36,7 +36,7 @@ def index_sections(sweeps: Sequence[SweepEntry], boards: Sequence[Board], nights
     ]
     if sweeps:
         sections.append(("Sweeps", Section("The sweeps", _sweeps(sweeps))))
-    return [*sections, *((one.name, _nights(one)) for one in nights if one.nights)]
+    return [*sections, *((f"Nights {one.name}", _nights(one)) for one in nights if one.nights)]
 
 
 def _summary(sweeps: Sequence[SweepEntry], boards: Sequence[Board], nights: Sequence[NightsEntry]) -> Section:
@@ -60,7 +60,8 @@ def _board(board: Board, alone: bool, first: bool) -> Named:
         parts.append(folded("Every contrast with the baseline", word_table(contrast_table(record.contrasts))))
     listed = ", ".join(names)
     title = f"On the same measurements: {listed}" if together else f"By itself: {listed}"
-    return ("Leaderboard" if together else listed), Section(title, Markup("\n").join(parts))
+    short = f"Leaderboard {', '.join(board.common)}" if together else listed
+    return short, Section(title, Markup("\n").join(parts))
 
 
 def _what_is_compared(board: Board) -> str:

@@ -68,8 +68,8 @@ def test_sweeps_on_the_same_measurements_share_a_leaderboard_and_others_have_the
     assert "4 pages written" in capsys.readouterr().out
     page = index(tmp_path / "site")
     (header, *lines), own = rows(page, "Every arm")[:4], page.partition("By itself: tiny (3)")[2]
-    assert [line[1] for line in lines] == ["tiny (2)", "tiny: star", "tiny: markov"]
-    at = header.index("minus tiny: markov")
+    assert [line[1] for line in lines] == ["tiny (2)", "tiny/star", "tiny/markov"]
+    at = header.index("minus tiny/markov")
     assert [line[at] for line in lines[1:]] == ["+1.000 [1.000, 1.000]", "baseline"]
     assert lines[0][at].startswith("+1.4")
     assert "Only what all of these sweeps saw: sr4-32 on 9 measurements." in page
@@ -93,8 +93,8 @@ def test_the_baseline_can_be_named(sweeps, tmp_path, capsys):
     urls = [one.url for one in sweeps[:2]]
     site(tmp_path / "s", *urls, baseline="tiny (2)")
     assert "Differences are to tiny (2), paired by measurement and seed." in index(tmp_path / "s")
-    assert run("site", *urls, "--out", tmp_path / "t", "--baseline", "tiny: stra") == 2
-    assert "'tiny: stra' is no sweep or arm here; there are tiny, tiny: star, tiny: markov" in capsys.readouterr().err
+    assert run("site", *urls, "--out", tmp_path / "t", "--baseline", "tiny/stra") == 2
+    assert "'tiny/stra' is no sweep or arm here; there are tiny, tiny/star, tiny/markov" in capsys.readouterr().err
 
 
 def test_a_trial_of_few_images_does_not_shrink_the_comparison_of_the_others(sweeps, tmp_path):
@@ -114,8 +114,8 @@ def test_only_common_measurements_are_compared(sweeps, tmp_path):
     page = index(tmp_path / "site")
     assert "sr4-32 on 6 measurements (tiny saw 9)." in page
     means = {line[1]: line[4] for line in rows(page, "Every arm")[1:5]}
-    assert means["tiny: star"] == means["tiny (2): star"]
-    assert means["tiny: star"].startswith("23.50 ")  # 21 + the mean of 0 to 5
+    assert means["tiny/star"] == means["tiny (2)/star"]
+    assert means["tiny/star"].startswith("23.50 ")  # 21 + the mean of 0 to 5
 
 
 def test_broken_and_half_done_sweeps_are_told_and_stop_nobody(sweeps, tmp_path, capsys):
