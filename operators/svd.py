@@ -6,13 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from operators.few_rows import times
+
 
 def apply_per_axis(vertical: Tensor, x: Tensor, horizontal: Tensor) -> Tensor:
     """vertical @ x @ horizontal^T for x (B, C, H, W) and matrices (R, h, H), (R, w, W), where R is 1 or B."""
     vertical, horizontal = vertical.to(x), horizontal.to(x)
     if vertical.shape[0] == 1:
         # Without the axis of rows torch folds the batch into large products instead of B * C small ones.
-        return vertical[0] @ (x @ horizontal[0].mT)
+        return vertical[0] @ times(x, horizontal[0].mT)
     return vertical[:, None] @ (x @ horizontal[:, None].mT)
 
 

@@ -1,12 +1,12 @@
 """Layers that give a row the same bits on a CPU whether it runs alone or among others.
 
 Torch convolves one small image by another algorithm than several where the kernel has several pixels, and multiplies
-fewer than four rows by another than more; either rounds differently, which a thousand steps amplify. A lone image is
-therefore given to the algorithm of several, and its few rows are multiplied with more. Attention leaves its image in
-another order of memory, which with one row looks like the usual one, and so chooses other algorithms for what
-follows. With 16 rows and more the algorithms change again: batches are split before. What remains: functions of
-single elements round the last few of a tensor in another way, so that the elements of a row must be a multiple of 32,
-as they are in all networks but toys.
+few rows by another than more; either rounds differently, which a thousand steps amplify. A lone image is therefore
+given to the algorithm of several, and few rows are multiplied in company. Attention leaves its image in another order
+of memory, which with one row looks like the usual one, and so chooses other algorithms for what follows. With 16 rows
+and more the algorithms change again: batches are split before. What remains: functions of single elements round the
+last few of a tensor in another way, so that the elements of a row must be a multiple of 32, as they are in all
+networks but toys.
 """
 
 from typing import Any
@@ -15,12 +15,13 @@ import torch
 from diffusers.models.attention_processor import Attention
 from torch import Tensor, nn
 
+from operators.few_rows import ENOUGH_ROWS, in_company
+
 CPU_ROWS = 8
 """Rows that networks take at once on a CPU."""
 
 _LONE_IMAGE = 20480
 """Elements up to which torch convolves a lone image by another algorithm."""
-_LEAST_ROWS = 4
 
 
 class SteadyConv2d(nn.Conv2d):
@@ -83,15 +84,13 @@ class _SmallConv2d(torch.autograd.Function):
 
 
 class SteadyLinear(nn.Linear):
-    """Multiplies a few rows as if they were four."""
+    """Multiplies a few rows as if they were 16, and rows in whatever order of memory as if in the usual one."""
 
     def forward(self, input: Tensor) -> Tensor:
         rows = input.shape[:-1].numel()
-        if rows >= _LEAST_ROWS or rows == 0:
-            return super().forward(input)
-        flat = input.reshape(rows, -1)
-        padded = torch.cat([flat, flat[:1].detach().expand(_LEAST_ROWS - rows, -1)])
-        return super().forward(padded)[:rows].reshape(*input.shape[:-1], -1)
+        if rows >= ENOUGH_ROWS or rows == 0:
+            return super().forward(input.contiguous())
+        return super().forward(in_company(input.reshape(rows, -1)))[:rows].reshape(*input.shape[:-1], -1)
 
 
 class SteadyAttention(Attention):  # type: ignore[misc]
