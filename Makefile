@@ -35,7 +35,7 @@ format: $(READY) ## fix formatting and simple lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure speed and memory side by side; writes bench/results/
+bench: $(READY) ## measure all ratios beside their goals and the last accepted run; writes bench/results/
 	$(BIN)/python -m bench
 
 audit: ## look the pinned dependencies up among known vulnerabilities; needs the network

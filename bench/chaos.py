@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from bench.ray_nodes import RayNodes
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
 from pipelines.storage.sweep_folder import SweepFolder
@@ -38,7 +38,7 @@ class Size:
 
 
 _SHARD = 4
-_SIZES = {"quick": Size(2, 8, 4, 2), "normal": Size(4, 40, 14, 24), "full": Size(4, 64, 24, 48)}
+_SIZES = {"quick": Size(2, 8, 4, 2), "normal": Size(4, 24, 8, 8), "full": Size(4, 40, 14, 24)}
 
 
 @dataclass
@@ -55,7 +55,10 @@ class Run:
         return sorted((row["item"], row["image"]) for row in rows)
 
 
-@register("chaos")
+@stands_for(
+    Ratio("what a fault costs", "seconds_per_fault", 10, "lower", "s", where={"run": "chaos"}),
+    Ratio("pictures equal to a quiet run's", "values_equal", 1, where={"run": "chaos"}),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row for the quiet run, one for the disturbed."""
     size = _SIZES[effort.level]

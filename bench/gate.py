@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from eval.gate import Tolerance, Verdict, compare
 from eval.scores import ScoreTable, score_schema
 
@@ -17,7 +17,10 @@ _CHANGES = (0.0, -0.05, -0.1, -0.2, -0.3)
 _IMAGES, _SOLVER_NOISE, _TOLERANCE = 128, 0.5, 0.1
 
 
-@register("gate")
+@stands_for(
+    Ratio("false alarms a night", "share", 0.05, "lower", where={"change_db": 0.0}),
+    Ratio("losses of 0.2 dB noticed", "share", 0.8, where={"change_db": -0.2}),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per true change in dB; `stricter` counts nights whose whole interval lies beyond the tolerance."""
     random = np.random.default_rng(5)
@@ -35,7 +38,15 @@ def run(effort: Effort) -> list[dict[str, Any]]:
             high = judgement.difference.high if judgement.difference is not None else None
             stricter += high is not None and high < -_TOLERANCE
         nights = _NIGHTS[effort.level]
-        rows.append({"change_db": change, "nights": nights, "regressed": regressed, "stricter": stricter})
+        rows.append(
+            {
+                "change_db": change,
+                "nights": nights,
+                "regressed": regressed,
+                "share": regressed / nights,
+                "stricter": stricter,
+            }
+        )
     return rows
 
 

@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = {
         "bench": "gpu",
         "shape": problem.name,
+        "x_shape": list(problem.task.build().x_shape),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "cpu",
         "torch": torch.__version__,
         "cuda": torch.version.cuda,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.sweeps import build_manifest, specification
 from cluster.services.object_store import ObjectStore
 from pipelines.plan.planned_items import PlannedItems
@@ -34,7 +34,11 @@ _PICTURE_BYTES = 100_000
 """A 256x256 PNG of a photograph, about."""
 
 
-@register("limits")
+@stands_for(
+    Ratio("items planned", "per_second", 10_000, unit="/s", where={"what": "plan an item"}),
+    Ratio("memory of the driver for a shard", "bytes_each", 300, "lower", "B", where={"what": "read a shard's name"}),
+    Ratio("shards committed to S3", "per_second", 10, unit="/s", where={"what": "commit a shard to S3"}),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """Plan, reading ahead, commits, notes and listing."""
     with tempfile.TemporaryDirectory(prefix="g2d2-bench-") as place:

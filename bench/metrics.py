@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.timing import median_ratio, take_turns
 from eval.metrics import RowMetric, Scored, build_metric, metric_names
 from operators import TASKS, InputError, measure
@@ -21,7 +21,15 @@ _SHAPES = {"quick": {32: 2}, "normal": {32: 16}, "full": {32: 16, 256: 2}}
 _ROUNDS = {"quick": 1, "normal": 3, "full": 9}
 
 
-@register("metrics")
+@stands_for(
+    Ratio(
+        "features of truths kept, lpips_vgg",
+        "times_faster",
+        1.5,
+        unit="times",
+        where={"metric": "lpips_vgg", "size": 32},
+    )
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per metric and size; metrics whose weights are not on this machine are left out."""
     rows = []

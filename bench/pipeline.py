@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
 from g2d2.methods import find_method
@@ -27,14 +27,17 @@ from pipelines.sweep import run_sweep
 
 _BATCH = 16
 _BATCHES = {
-    "bench.stand_in:FixedLatency": {"quick": 2, "normal": 16, "full": 32},
-    "g2d2": {"quick": 2, "normal": 4, "full": 16},
+    "bench.stand_in:FixedLatency": {"quick": 2, "normal": 8, "full": 16},
+    "g2d2": {"quick": 2, "normal": 2, "full": 4},
 }
-"""Batches of each solver: runs of over a minute, start not counted."""
+"""Batches of each solver: full runs take over a minute, start not counted."""
 _LATENCY = {"quick": 0.2, "normal": 5.0, "full": 5.0}
 
 
-@register("pipeline")
+@stands_for(
+    Ratio("a sweep's rate by a bare loop's, stand-in", "ratio", 0.95, where={"solver": "FixedLatency"}),
+    Ratio("a sweep's rate by a bare loop's, g2d2", "ratio", 0.95, where={"solver": "g2d2"}),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per solver."""
     os.environ[SECONDS] = str(_LATENCY[effort.level])

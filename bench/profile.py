@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bench.problems import PROBLEMS, PROMPT
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.timing import take_turns
 from g2d2.objective import kl_with_gradient, misfit
 from g2d2.optimizers import RowOptimizer
@@ -17,7 +17,15 @@ from g2d2.relaxation import relax
 ITERATIONS = 30
 
 
-@register("profile")
+@stands_for(
+    Ratio(
+        "share of time in decoder and operator",
+        "share",
+        0.7,
+        where={"part": ("decoder and operator, forward", "decoder and operator, backward")},
+        over="sum",
+    )
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per part: milliseconds per call and its share of a step."""
     name, batch, rounds = ("tiny", 2, 1) if effort.level == "quick" else ("small", 16, 5)

@@ -55,7 +55,7 @@ def torch_gumbel(shape: tuple[int, ...], step: int, iteration: int) -> Tensor:
 
 def restore_as_published(
     parts: Components,
-    blur: DenseBlur,
+    forward: Callable[[Tensor], Tensor],
     y: Tensor,
     settings: G2D2Settings,
     prompt: str,
@@ -87,7 +87,7 @@ def restore_as_published(
             weights = ((logits + noise) / settings.temperature).softmax(dim=1)
             grid = (codebook.T @ weights).unflatten(2, (side, side))
             image = parts.vqvae.decode(grid, force_not_quantize=True, return_dict=False)[0]
-            likelihood = torch.linalg.vector_norm(y - blur(image))
+            likelihood = torch.linalg.vector_norm(y - forward(image))
             kl = (logits.softmax(dim=1) * (logits - log_prior)).sum()
             loss = eta * kl + likelihood
             loss.backward(retain_graph=True)

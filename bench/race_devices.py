@@ -1,8 +1,7 @@
 """How idle devices are in a race, and what they solve too early: nodes with one counted GPU, a solver that only waits.
 
-`idle` is the share of the devices' time between the first commit and the last in which they did not solve, `gaps` the
-part of it between two shards of the same actor, `too_early` the share of solved shards whose cell left before they
-counted.
+`idle` is the share of the devices' time in which they did not solve, from when all had committed something to the end
+of the last round; `too_early` is the share of solved shards whose cell left before they counted.
 """
 
 import os
@@ -13,7 +12,7 @@ from typing import Any
 import yaml
 
 from bench.ray_nodes import RayNodes
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
 from pipelines.plan.planning import read_whole_plan
@@ -27,7 +26,10 @@ _PICTURES = {"quick": 8, "normal": 40, "full": 80}
 _ROUND = 4
 
 
-@register("race")
+@stands_for(
+    Ratio("share of time that devices idle", "idle", 0.05, "lower"),
+    Ratio("share of shards solved too early", "too_early", 0.1, "lower"),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row: a race of cells of which half are clearly worse."""
     latency, count = _LATENCY[effort.level], _NODES[effort.level]
@@ -59,23 +61,16 @@ def run(effort: Effort) -> list[dict[str, Any]]:
 
 def _measured(folder: SweepFolder, latency: float, cells: int) -> dict[str, Any]:
     due, whole, solved = read_plan(folder), read_whole_plan(folder), folder.solved_shards()
+    confirming = {shard.name for shard in whole.shards[-cells:]}  # what is set aside comes last, a shard for each cell
     commits: dict[str, list[float]] = {}
-    for shard in solved:
+    for shard in solved - confirming:
         device = folder.read_solved(shard, columns=["device"])["device"].to_pylist()[0]
         commits.setdefault(device, []).append(os.stat(folder.store.path(folder.solved_name(shard))).st_mtime)
-    times = sorted(time for own in commits.values() for time in own)
-    span = times[-1] - times[0]
-    gaps = [b - a - latency for own in commits.values() for a, b in zip(sorted(own), sorted(own)[1:], strict=False)]
+    times = [time for own in commits.values() for time in own]
+    begin, end = max(min(own) for own in commits.values()), max(times)
+    at_work = latency * sum(begin < time <= end for time in times)
     return {
-        "cells": cells, "devices": len({name.rsplit(":", 1)[0] for name in commits}), "actors": len(commits),
-        "shards": len(solved), "seconds": span, "cost": due.items / whole.items,
-        "idle": 1 - latency * (len(times) - len(commits)) / (span * _parallel(commits)),
-        "gaps": sum(max(0.0, gap) for gap in gaps) / (span * _parallel(commits)),
+        "cells": cells, "devices": len(commits), "shards": len(solved), "seconds": end - begin,
+        "cost": due.items / whole.items, "idle": 1 - at_work / ((end - begin) * len(commits)),
         "too_early": 1 - len({one.name for one in due.shards} & solved) / len(solved),
     }  # fmt: skip
-
-
-def _parallel(commits: dict[str, list[float]]) -> int:
-    """Devices that worked at the same time, whatever the actors that came and went on them."""
-    ends = sorted((min(own), max(own)) for own in commits.values())
-    return max(sum(first <= at <= last for first, last in ends) for at, _ in ends)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from eval.racing import Margin, RaceRules, default_margin, halving_rounds, standing
 from eval.racing.bets import Numbers
 from eval.record import SweepRecord
@@ -31,7 +31,17 @@ Race = Callable[[Numbers], tuple[int, int]]
 """From merits (cells, measurements) in an order to the winner and the items it took."""
 
 
-@register("racing")
+@stands_for(
+    Ratio(
+        "safe: the best lost by more than delta",
+        "lost_by_more_than_delta",
+        0.05,
+        "lower",
+        where={"race": "safe"},
+        over="highest",
+    ),
+    Ratio("safe: share of the grid's cost", "cost", 0.4, "lower", where={"race": "safe"}, over="mean"),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """Share of the whole grid's cost, how often the best cell was lost, and by how much the winner is worse than it."""
     rows = []

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.timing import median_ratio, take_turns
 from g2d2.randomness import RowRandom
 
@@ -14,7 +14,7 @@ _SHAPES = {"quick": (2, 8, 16), "normal": (16, 256, 256), "full": (16, 256, 256)
 _ROUNDS = {"quick": 2, "normal": 9, "full": 25}
 
 
-@register("randomness")
+@stands_for(Ratio("torch's generators by hashed numbers", "times_faster", 1.0, unit="times"))
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row: milliseconds per batch of both."""
     rows, *shape = _SHAPES[effort.level]

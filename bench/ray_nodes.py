@@ -58,12 +58,16 @@ class RayNodes:
             start_new_session=True,
         )
         self.nodes: list[Node] = []
+        self._sweeps: list[subprocess.Popen[str]] = []
         self.address: str = self._answer()["address"]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for sweep in self._sweeps:
+            if sweep.poll() is None:  # whoever waited for it was interrupted
+                sweep.kill()
         self._keeper.communicate()  # the end of its input is its end
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -87,7 +91,7 @@ class RayNodes:
 
     def start_sweep(self, spec: Path, **environment: str) -> "subprocess.Popen[str]":
         """`g2d2 sweep` on this cluster, as a submitted job would run it."""
-        return subprocess.Popen(
+        sweep = subprocess.Popen(
             [sys.executable, "-m", "pipelines.cli", "sweep", str(spec), "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -96,6 +100,8 @@ class RayNodes:
             env=self.environment | {"RAY_ADDRESS": self.address} | environment,
             start_new_session=True,
         )
+        self._sweeps.append(sweep)
+        return sweep
 
     def solver_processes(self) -> list[psutil.Process]:
         """The worker processes that hold a device, on all nodes."""

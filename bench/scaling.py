@@ -16,18 +16,18 @@ from typing import Any
 import yaml
 
 from bench.ray_nodes import RayNodes
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.stand_in import SECONDS
 from bench.sweeps import build_manifest, specification
 from pipelines.storage.sweep_folder import SweepFolder
 
-_NODES = {"quick": (1, 2), "normal": (1, 2, 4, 8), "full": (1, 2, 4, 8)}
+_NODES = {"quick": (1, 2), "normal": (1, 4), "full": (1, 2, 4, 8)}
 _LATENCY = {"quick": 0.5, "normal": 5.0, "full": 5.0}
-_SHARDS_PER_NODE = {"quick": 4, "normal": 6, "full": 16}
+_SHARDS_PER_NODE = {"quick": 4, "normal": 6, "full": 6}
 _MOST_PICTURES = 40
 
 
-@register("scaling")
+@stands_for(Ratio("efficiency with most nodes", "efficiency", 0.9, over="last"))
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per number of nodes."""
     rows: list[dict[str, Any]] = []

@@ -9,17 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from eval.scores import CellValues
 from eval.statistics import halves, paired, selected_contrast, sign_flip_p_value
 
-_SWEEPS = {"quick": 5, "normal": 2000, "full": 10_000}
+_SWEEPS = {"quick": 5, "normal": 300, "full": 2000}
 _RESAMPLES = 1000
 _GRIDS = ((20, 1), (20, 20), (3, 3))
 _TRUTHS = (("equal", 0.0), ("falling", 0.0), ("equal", 0.5), ("equal", -0.5))
 
 
-@register("selection")
+@stands_for(
+    Ratio("false alarms, the worst", "selected", 5, "lower", "%", where={"ahead": 0.0}, over="highest"),
+    Ratio("intervals that hold the truth", "covered", 94, unit="%", over="mean"),
+    Ratio(
+        "0.5 found, best of 20 v 1, 64 images",
+        "selected",
+        60,
+        unit="%",
+        where={"cells": "20 v 1", "measurements": 64, "ahead": 0.5},
+    ),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """Per cent of sweeps that say a difference: by cells chosen on all rows, on halves, and by `selected_contrast`.
 

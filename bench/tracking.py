@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.registry import Effort, register
+from bench.registry import Effort, Ratio, stands_for
 from bench.sweeps import build_manifest, specification
 from pipelines.sweep import run_sweep
 from pipelines.track import track
@@ -14,7 +14,10 @@ _CELLS = {"quick": 2, "normal": 100, "full": 400}
 _PICTURES = 4
 
 
-@register("tracking")
+@stands_for(
+    Ratio("a cell logged", "seconds_per_cell", 0.1, "lower", unit="s", where={"pass": "first"}),
+    Ratio("a cell that is logged already", "seconds_per_cell", 0.01, "lower", unit="s", where={"pass": "again"}),
+)
 def run(effort: Effort) -> list[dict[str, Any]]:
     """One row per pass over the same sweep."""
     cells, rows = _CELLS[effort.level], []

@@ -1,11 +1,10 @@
 """The bench of methods on a pixel prior runs, with deepinv's side or without it."""
 
-import json
-
 import pytest
 
 from bench import continuous, deepinv_methods
-from bench.__main__ import main
+from bench.one import measure
+from bench.registry import Effort
 
 
 @pytest.mark.parametrize("installed", [False, True])
@@ -13,8 +12,7 @@ def test_quick_run(installed, tmp_path, capsys, monkeypatch):
     if installed and not deepinv_methods.available():
         pytest.skip("deepinv is not installed")
     monkeypatch.setattr(deepinv_methods, "available", lambda: installed)
-    assert main(["--quick", "--threads", "1", "--only", "continuous", "--out", str(tmp_path)]) == 0
-    rows = json.loads((tmp_path / "continuous.json").read_text())["rows"]
+    rows = measure("continuous", continuous.run, Effort("quick", 1), tmp_path).rows
     assert [row["method"] for row in rows[::2]] == list(continuous.METHODS)
     measured = {row["method"] for row in rows if row["deepinv_s_per_image"] is not None}
     assert measured == (set(continuous.SHARED) if installed else set())

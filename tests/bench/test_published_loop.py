@@ -7,8 +7,10 @@ import torch
 
 from bench.problems import PROBLEMS, PROMPT
 from bench.published_loop import DenseBlur, restore_as_published
+from bench.published_method import PublishedLoop
 from g2d2.methods.g2d2 import G2D2
 from g2d2.randomness import RowRandom
+from operators import build_operator
 
 SEED = 3
 
@@ -49,3 +51,27 @@ def test_dense_blur_equals_the_operator():
     problem = PROBLEMS["small"]
     x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(DenseBlur(problem.blur_settings())(x), problem.operator()(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("task", ["gaussian-deblur-8", "super_resolution"])
+def test_as_a_method_each_row_is_the_loop_with_its_own_seed(task):
+    problem = replace(PROBLEMS["tiny"], steps=2, iterations=2)
+    prior, y = problem.prior(), problem.measurements(2)
+    operator, forward = problem.operator(), DenseBlur(problem.blur_settings())
+    if task == "super_resolution":
+        operator = forward = build_operator("super_resolution", {"factor": 4}, x_shape=(3, 8, 8)).to(
+            dtype=torch.float32
+        )
+        y = operator(y)
+    method = PublishedLoop()
+    settings = [method.settings("reference", steps=2, iterations=2, gamma=gamma) for gamma in (0.3, 0.7)]
+    solution = method.run(prior, operator, y, settings, prompts=PROMPT, seeds=[5, 6])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(6)
+        second = restore_as_published(problem.components(), forward, y[1:], settings[1], PROMPT).image
+    torch.testing.assert_close(solution.x[1:], second, rtol=1e-4, atol=1e-5)
+    alone = method.run(prior, operator, y[1:], settings[1:], prompts=PROMPT, seeds=[6])
+    assert torch.equal(solution.x[1:], alone.x)
+    assert not torch.equal(solution.x[:1], solution.x[1:])
+    assert solution.decoder_calls == 2 * 2 + 1
+    assert not any(weight.requires_grad for weight in prior.components.vqvae.parameters())
