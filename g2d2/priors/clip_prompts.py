@@ -1,5 +1,6 @@
 """Prompts through a CLIP text encoder, and the limits of its tokenizer, which are known without the encoder."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,9 @@ from operators.validation import shorten
 
 TOKENIZER_FILES = (("tokenizer.json",), ("vocab.json", "merges.txt"))
 """Either the fast tokenizer's one file or CLIP's original pair."""
+_WORD_END = "</w>"
+_OWN = 10_000
+"""Tokens up to which a vocabulary is one of a data set's prompts; CLIP's has 49408."""
 
 
 def require_tokenizer(folder: Path) -> None:
@@ -34,6 +38,19 @@ def check_tokenizer(folder: Path, tokenizer: Any, text: Any) -> None:
             f"prior: the tokenizer in {folder / 'tokenizer'} has {len(tokenizer)} tokens, and the text encoder knows "
             f"{text.vocab_size}; they do not belong together."
         )
+
+
+def unknown_words(folder: Path, prompt: str) -> list[str]:
+    """Words that a prior with a vocabulary learnt from its own prompts never saw whole, so that it spells them.
+
+    Empty for a vocabulary of the whole language, such as CLIP's, which also spells words that it knows.
+    """
+    file = folder / "tokenizer" / "vocab.json"
+    vocabulary = read_json(file) if file.is_file() else {}
+    whole = {token.removesuffix(_WORD_END) for token in vocabulary if token.endswith(_WORD_END)}
+    if len(vocabulary) > _OWN or not any(len(word) > 2 and word.isalpha() and word.isascii() for word in whole):
+        return []
+    return [word for word in dict.fromkeys(re.findall(r"[^\W\d_]+", prompt.lower())) if word not in whole]
 
 
 class TokenCounter:

@@ -28,6 +28,25 @@ class StageLimits(Settings):
     """Seconds between checkpoints."""
 
 
+class TokenModelSettings(Settings):
+    """How a transformer over tokens learns."""
+
+    kept_weight: float = Field(default=1.0, ge=0)
+    """Weight of the cross entropy on tokens that noise left as they were, beside that on the others."""
+    prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
+    """Share of rows trained without their prompt."""
+    batch: int = Field(default=64, gt=0)
+    """Images, or windows of motions, per optimisation step."""
+    lr_matrices: float = Field(default=0.015, gt=0)
+    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
+    lr_rest: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of AdamW for embeddings, norms, biases, text encoder and output layer."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """Decoupled weight decay of the matrices."""
+    ema_decay: float = Field(default=0.998, ge=0, lt=1)
+    """Decay of the averaged weights that are exported."""
+
+
 class Recipe(Settings):
     """What all recipes have: data, seed and where the training runs."""
 

@@ -13,6 +13,8 @@ class Signal:
     """One kind of x. A subclass says how it is stored and shown; the rest has sensible defaults."""
 
     name: ClassVar[str]
+    marks: ClassVar[bool] = False
+    """Whether previews can show what was measured, such as the key points of a path."""
     ragged: ClassVar[bool] = False
     """Whether rows of one batch may differ in the length of their first axis; shorter ones are padded with zeros."""
 
@@ -27,6 +29,10 @@ class Signal:
     def preview(self, x: Tensor) -> bytes:
         """A small PNG for people."""
         raise NotImplementedError
+
+    def preview_beside(self, x: Tensor, y: Tensor | None) -> bytes:
+        """The preview of x with its measurement drawn into it, where `marks` says that it can be."""
+        return self.preview(x)
 
     def preview_measurement(self, y: Tensor) -> bytes | None:
         """The same of a measurement; None where it cannot be shown."""

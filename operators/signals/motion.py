@@ -32,6 +32,7 @@ class Motion(Signal):
     """Unnormalised features; the root's are stored exactly, all others to half precision (half a millimetre)."""
 
     name: ClassVar[str] = "motion"
+    marks: ClassVar[bool] = True
     ragged: ClassVar[bool] = True
 
     def encode(self, x: Tensor) -> bytes:
@@ -56,7 +57,11 @@ class Motion(Signal):
         return torch.from_numpy(np.concatenate([root, others.astype(np.float32)], axis=1))
 
     def preview(self, x: Tensor) -> bytes:
-        return encode_png(overview(self.joints(x)))
+        return self.preview_beside(x, None)
+
+    def preview_beside(self, x: Tensor, y: Tensor | None) -> bytes:
+        """The film strip above the path, with the key points that it was to meet."""
+        return encode_png(overview(self.joints(x), None if y is None else key_points(y)))
 
     def preview_measurement(self, y: Tensor) -> bytes | None:
         """Key points from above, where y is positions (K, J, 2 or 3)."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from g2d2.choices import Precision
 from g2d2.methods import METHODS, Method, MethodSettings, find_method
 from g2d2.methods.tuned import tuned_settings
+from g2d2.priors.clip_prompts import unknown_words
 from g2d2.priors.locating import LocatedPrior, locate_prior
 from operators import InputError, Operator, check_measurement, find_signal, measure, operator_settings, stack_operators
 from operators.pictures import read_image, read_measurement
@@ -108,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
     for t in args.record:
         if not 1 <= t <= steps:
             raise InputError(f"record: {t} is not a step between 1 and {steps}.")
+    _warn_of_words(task)
     items, refused = _items(task, stems)
     code = report_refused("solve", refused, len(stems))
     if not items:
@@ -136,6 +138,14 @@ def _task(args: argparse.Namespace) -> Task:
     method.check_prior(None if located is None else located.facts(), settings)
     digest = "" if located is None else located.digest()
     return Task(args, method, settings, degradation(args, changes[plain.operator]), located, digest)
+
+
+def _warn_of_words(task: Task) -> None:
+    folder = None if task.located is None else task.located.folder
+    words = [] if folder is None else unknown_words(folder, task.args.prompt)
+    if words and getattr(task.settings, "guidance", 1) != 0:
+        listed = ", ".join(map(repr, words))
+        print(f"g2d2 solve: warning: prior {task.args.prior} never saw {listed} of the prompt.", file=sys.stderr)
 
 
 def _settings(

@@ -137,7 +137,7 @@ def _part(read: Callable[[], Tensor], start: float, end: float) -> Tensor:
 def _read_npy(store: Store, name: str, fps: float | None) -> Tensor:
     what = f"clip {name}"
     try:
-        array: NDArray[Any] = np.load(io.BytesIO(_content(store, name)), allow_pickle=False)
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(_content(store, name)), allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise InputError(f"{what}: it cannot be read as a NumPy array of numbers.") from None
     if array.shape[1:] == (len(JOINTS), 3) and fps is not None:

@@ -3,6 +3,7 @@
 import io
 import json
 import runpy
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,11 +15,15 @@ import yaml
 from mlflow import MlflowClient
 from PIL import Image
 
+from eval.metrics import Scored, build_metric
+from eval.record.numbers import shown
+from eval.record.word_tables import REAL
+from eval.statistics.set_difference import set_difference
 from operators.skeleton import features_from_joints
 from operators.validation import validate
 from pipelines import cli
 from pipelines.commands.submit import _work
-from pipelines.manifest import read_row
+from pipelines.manifest import Manifest, decode_truth, read_row
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
 from pipelines.solve.attaching import Attach
 from pipelines.solve.solving import ShardSolver, SolverConfig
@@ -68,9 +73,13 @@ def solved_here(monkeypatch):
             work.scorer(shard.name)
             yield {"shard": shard.name, "rows": shard.count}
 
+    def truths(chunks, scorer):
+        yield from (scorer(chunk["chunk"], chunk["rows"]) for chunk in chunks.to_pylist())
+
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr("pipelines.working.Work._stages", lambda *given: [stages(*given)])
-    monkeypatch.setattr("pipelines.sweep.score_measurements", lambda *_: None)  # a path alone shows no motion
+    monkeypatch.setattr("pipelines.working.Work._stages", lambda *given: [([*given[1], *given[2]], stages(*given))])
+    monkeypatch.setattr("pipelines.score.measurement_scores.connect", lambda: None)
+    monkeypatch.setattr("pipelines.solve.streaming.score_references", truths)
     monkeypatch.setattr("pipelines.nightly.night.calibrate", lambda _: [reading(0.1)])
     return shards
 
@@ -88,10 +97,21 @@ def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_her
     out = capsys.readouterr().out
     assert "path_error" in out
     assert "psnr" not in out
+    skating = _real_skating(folder)
+    (real,) = (line for line in out.splitlines() if REAL in line)
+    assert shown(skating) in real, "the real motions stand beside every cell's"
     _resumed(folder, spec, solved_here)
     _reported(folder, capsys)
-    _tracked(folder)
+    _tracked(folder, skating)
     _pictured(folder, monkeypatch, capsys)
+
+
+def _real_skating(folder):
+    """Of the clips as they are stored, without any of the road."""
+    manifest = Manifest.open(str(folder / "manifest"))
+    table = manifest.fetch([(0, row) for row in range(CLIPS)])
+    clips = [decode_truth(read_row(table, row))[None] for row in range(CLIPS)]
+    return np.mean([float(build_metric("foot_skating_paper")(Scored(None, clip, signal="motion"))) for clip in clips])
 
 
 def _resumed(folder, spec, solved_here):
@@ -116,16 +136,19 @@ def _reported(folder, capsys):
     page = (folder / "whole" / "report" / "index.html").read_text()
     assert all(name in page for name in METRICS)
     assert "lpips" not in page
+    assert f">{REAL}<" in page
     assert page.count("data:image/") >= 3
     assert "not shown" not in capsys.readouterr().out
 
 
-def _tracked(folder):
-    """A run per cell, with means, intervals and a panel of film strips."""
+def _tracked(folder, skating):
+    """A run per cell, with means, intervals and a panel of film strips; the sweep's own has the real motions'."""
     client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
     runs = client.search_runs([one.experiment_id for one in client.search_experiments()])
     cells = {one.data.params["arm"]: one for one in runs if one.data.params.get("arm")}
     assert set(cells) == {"star", "markov"}
+    (whole,) = (one for one in runs if one not in cells.values())
+    assert whole.data.metrics["real_foot_skating_paper/path-5"] == pytest.approx(skating)
     for one in cells.values():
         means = one.data.metrics
         assert set(METRICS) <= set(means)
@@ -141,10 +164,19 @@ def _tracked(folder):
 
 
 def _pictured(folder, monkeypatch, capsys):
-    """Scripts beside the paper's experiment: what prompts motions are nearest to, and a sheet of film strips."""
+    """Scripts beside the paper's experiment: nearest prompts, distances to real motions, and a sheet of film strips."""
     monkeypatch.setattr("sys.argv", ["it", str(folder / "whole")])
     runpy.run_path(str(EXAMPLES / "nearest_prompts.py"), run_name="__main__")
     assert f"star: {CLIPS} of {CLIPS} motions are nearest to their own prompt" in capsys.readouterr().out
+    quick = partial(set_difference, resamples=100)
+    monkeypatch.setattr("eval.statistics.set_difference.set_difference", quick)
+    monkeypatch.setattr("sys.argv", ["it", str(folder / "whole"), "markov"])
+    runpy.run_path(str(EXAMPLES / "distance_to_real.py"), run_name="__main__")
+    count, star, markov = capsys.readouterr().out.splitlines()
+    assert count == f"{CLIPS} clips"
+    assert float(star.split()[1].strip(",")) - float(markov.split()[1]) == pytest.approx(
+        float(star.split()[4]), abs=2e-3
+    )
     monkeypatch.setattr("sys.argv", ["it", str(folder / "whole"), str(folder / "strips.png"), "c0", "c3"])
     runpy.run_path(str(EXAMPLES / "film_strips.py"), run_name="__main__")
     sheet = np.asarray(Image.open(folder / "strips.png").convert("L"))

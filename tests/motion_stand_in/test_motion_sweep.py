@@ -179,7 +179,7 @@ def test_sets_of_motions_have_numbers_beside_the_real_ones(measured):
     assert found["matching_score_cmu"].value == pytest.approx(np.linalg.norm(made - text, axis=1).mean(), rel=1e-4)
     assert found["matching_score_cmu"].of_truth == pytest.approx(np.linalg.norm(real - text, axis=1).mean(), rel=1e-4)
     assert found["r_precision_cmu_top3"].value == 1.0  # all have the same prompt
-    assert "(real " in str(found["diversity_cmu"])
+    assert found["diversity_cmu"].of_truth > 0
 
 
 def test_a_metric_of_pictures_is_refused(sweep, capsys):
@@ -211,7 +211,7 @@ def test_without_metrics_motions_race_by_their_paths(measured, capsys):
     capsys.readouterr()
     odd = specification(measured, "odd", metrics=None, race={"metrics": ["psnr"]})
     assert run("plan", odd, "--no-calibration") == 2
-    assert "each must be one of the sweep's metrics, named once: path_error" in capsys.readouterr().err
+    assert "each must be one of the sweep's metrics, which are path_error" in capsys.readouterr().err
 
 
 def test_a_nightly_judges_what_its_signal_measures(measured):

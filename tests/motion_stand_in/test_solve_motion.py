@@ -100,3 +100,11 @@ def test_a_prior_of_pictures_is_refused(tmp_path, capsys):
 def test_pictures_still_need_an_operator(tmp_path, capsys):
     assert run("solve", tmp_path / "a.png", "--out", tmp_path / "o", "--prior", "cifar10") == 2
     assert "--operator and --task is required" in capsys.readouterr().err
+
+
+def test_words_that_the_prior_never_saw_are_named(tmp_path, capsys):
+    words = ("--path", "line", "--frames", "40", "--set", "steps=1", "iterations=1")
+    assert solve(tmp_path / "out", *words, "--prompt", "a person walks", prior="cmu-motion") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert solve(tmp_path / "out", *words, "--prompt", "a person juggles", prior="cmu-motion") == 0
+    assert "prior cmu-motion never saw 'juggles' of the prompt" in capsys.readouterr().err

@@ -113,3 +113,17 @@ def test_key_points_of_measurements():
     assert key_points(torch.zeros(3, 4)) is None
     assert opened(MOTION.preview_measurement(y)).format == "PNG"
     assert MOTION.preview_measurement(torch.zeros(3, 4)) is None
+
+
+def purple_pixels(png):
+    picture = opened(png).convert("RGB")
+    pixels = [picture.getpixel((x, y)) for x in range(picture.width) for y in range(picture.height)]
+    return sum(blue > 120 and green < 100 and red > 100 for red, green, blue in pixels)
+
+
+def test_a_preview_beside_its_measurement_has_its_key_points():
+    x = clip(30)
+    y = MOTION.joints(x)[[5, 20], :1]
+    assert purple_pixels(MOTION.preview_beside(x, y)) > purple_pixels(MOTION.preview(x)) + 10
+    assert MOTION.preview_beside(x, None) == MOTION.preview(x)
+    assert MOTION.preview_beside(x, torch.zeros(3, 4)) == MOTION.preview(x)

@@ -6,19 +6,21 @@ from typing import Any, Unpack
 from g2d2.priors.base import Discrete, PriorFacts
 from g2d2.priors.clip_prompts import TokenCounter
 from g2d2.priors.component_files import written_by
-from g2d2.priors.families import Family, NetworkForm
+from g2d2.priors.families import NetworkForm
 from g2d2.priors.masked_image.masked_layout import COMPONENTS, LAYOUT, check_folder, read_shape
+from g2d2.priors.pipeline_family import PipelineFamily
 from g2d2.schedule import NOMINAL_STEPS
 
 _PIPELINES = ("AmusedPipeline", "AmusedImg2ImgPipeline", "AmusedInpaintPipeline")
 """They are made of the same parts."""
 
 
-class MaskedImage(Family):
+class MaskedImage(PipelineFamily):
     """A text encoder, a transformer that fills in masked tokens, and the VQGAN that decodes them."""
 
     name = "masked_image"
     kind = Discrete
+    layout = LAYOUT
     looks_for = f"an AmusedPipeline as diffusers saves it, with folders {', '.join(COMPONENTS)}"
     hub_patterns = (
         "model_index.json",
@@ -32,17 +34,6 @@ class MaskedImage(Family):
             or written_by(folder / "scheduler" / "scheduler_config.json") == "AmusedScheduler"
             or written_by(folder / "transformer" / "config.json") == "UVit2DModel"
         )
-
-    def files(self, folder: Path) -> list[Path]:
-        LAYOUT.require_folders(folder)
-        return LAYOUT.loaded_files(folder)
-
-    def other_weights(self, folder: Path) -> list[str]:
-        """Plain pickled tensors of the components that have no safetensors."""
-        return LAYOUT.other_weights(folder)
-
-    def require_files(self, folder: Path) -> None:
-        LAYOUT.require_files(folder)
 
     def check_files(self, folder: Path) -> None:
         check_folder(folder)

@@ -6,8 +6,9 @@ from typing import Any, Unpack
 from g2d2.priors.base import Discrete, PriorFacts
 from g2d2.priors.clip_prompts import TokenCounter
 from g2d2.priors.component_files import written_by
-from g2d2.priors.families import Family, NetworkForm
+from g2d2.priors.families import NetworkForm
 from g2d2.priors.json_files import read_json
+from g2d2.priors.pipeline_family import PipelineFamily
 from g2d2.priors.vq_diffusion.checking import check_folder
 from g2d2.priors.vq_diffusion.layout import COMPONENTS, LAYOUT, read_shape
 from operators import InputError
@@ -16,11 +17,12 @@ _IMAGE_CHANNELS = 3
 """Where a configuration names none, as diffusers has it."""
 
 
-class VQDiffusion(Family):
+class VQDiffusion(PipelineFamily):
     """A text encoder, a transformer over tokens, and the VQGAN that decodes them."""
 
     name = "vq_diffusion"
     kind = Discrete
+    layout = LAYOUT
     looks_for = f"a VQDiffusionPipeline as diffusers saves it, with folders {', '.join(COMPONENTS)}"
     hub_patterns = tuple(f"{name}/*.{ending}" for name in COMPONENTS for ending in ("json", "txt", "safetensors"))
 
@@ -31,17 +33,6 @@ class VQDiffusion(Family):
             or written_by(folder / "scheduler" / "scheduler_config.json") == "VQDiffusionScheduler"
             or (folder / "learned_classifier_free_sampling_embeddings").is_dir()
         )
-
-    def files(self, folder: Path) -> list[Path]:
-        LAYOUT.require_folders(folder)
-        return LAYOUT.loaded_files(folder)
-
-    def other_weights(self, folder: Path) -> list[str]:
-        """Plain pickled tensors of the components that have no safetensors."""
-        return LAYOUT.other_weights(folder)
-
-    def require_files(self, folder: Path) -> None:
-        LAYOUT.require_files(folder)
 
     def check_files(self, folder: Path) -> None:
         check_folder(folder)

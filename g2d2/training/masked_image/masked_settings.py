@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from g2d2.training.settings import Recipe, Settings, StageLimits
+from g2d2.training.settings import Recipe, Settings, StageLimits, TokenModelSettings
 
 
 class RangeSettings(Settings):
@@ -17,7 +17,7 @@ class RangeSettings(Settings):
     """Peak learning rate of AdamW."""
 
 
-class UViTSettings(Settings):
+class UViTSettings(TokenModelSettings):
     """A diffusers `UVit2DModel` and how it learns."""
 
     layers: int = Field(default=8, gt=0)
@@ -30,20 +30,6 @@ class UViTSettings(Settings):
     """Inner width of the gated feed-forward layers, relative to the model's width; aMUSEd's is 2.75."""
     spare_ids: int = Field(default=16, gt=0)
     """Ids after those of the codes; as in aMUSEd the last of them is the mask."""
-    kept_weight: float = Field(default=1.0, ge=0)
-    """Weight of the cross entropy on tokens that are not masked, beside that on the masked ones."""
-    prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
-    """Share of rows trained with the empty prompt."""
-    batch: int = Field(default=64, gt=0)
-    """Images per optimisation step."""
-    lr_matrices: float = Field(default=0.015, gt=0)
-    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
-    lr_rest: float = Field(default=2e-3, gt=0)
-    """Peak learning rate of AdamW for embeddings, norms, text encoder and output layer."""
-    weight_decay: float = Field(default=0.01, ge=0)
-    """Decoupled weight decay of the matrices."""
-    ema_decay: float = Field(default=0.998, ge=0, lt=1)
-    """Decay of the averaged weights that are exported."""
 
 
 class MaskedRecipe(Recipe):

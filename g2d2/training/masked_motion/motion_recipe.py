@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field, PositiveFloat
 
-from g2d2.training.settings import Recipe, Settings, StageLimits
+from g2d2.training.settings import Recipe, Settings, StageLimits, TokenModelSettings
 
 
 class MotionVQVAESettings(Settings):
@@ -44,7 +44,7 @@ class MotionVQVAESettings(Settings):
     """Share of a fair use below which a code counts as unused."""
 
 
-class MotionTransformerSettings(Settings):
+class MotionTransformerSettings(TokenModelSettings):
     """The masked transformer with its text encoder, and how they learn."""
 
     width: int = Field(default=192, gt=0)
@@ -63,8 +63,6 @@ class MotionTransformerSettings(Settings):
     """Tokens of the longest prompt."""
     passes: int = Field(default=2, gt=0)
     """How often a training clip is cut into windows and encoded at each tempo, elsewhere and as long as it may be."""
-    kept_weight: float = Field(default=1.0, ge=0)
-    """Weight of the cross entropy on tokens that are not masked, beside that on the masked ones."""
     prompt_dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of rows trained with the empty prompt."""
     action_share: float = Field(default=0.5, ge=0, le=1)
@@ -73,16 +71,8 @@ class MotionTransformerSettings(Settings):
     """Share of every block's updates that is left out of a step."""
     tempos: tuple[PositiveFloat, ...] = (1.0, 0.87, 1.15)
     """Speeds, as multiples of the recorded one, at which every training clip is encoded."""
-    batch: int = Field(default=64, gt=0)
-    """Windows per optimisation step."""
-    lr_matrices: float = Field(default=0.015, gt=0)
-    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
-    lr_rest: float = Field(default=2e-3, gt=0)
-    """Peak learning rate of AdamW for embeddings, norms, text encoder and output layer."""
     weight_decay: float = Field(default=0.02, ge=0)
     """Decoupled weight decay of the matrices."""
-    ema_decay: float = Field(default=0.998, ge=0, lt=1)
-    """Decay of the averaged weights that are exported."""
 
 
 class MotionRecipe(Recipe):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from g2d2.training.settings import Recipe, Settings, StageLimits
+from g2d2.training.settings import Recipe, Settings, StageLimits, TokenModelSettings
 
 
 class VQVAESettings(Settings):
@@ -39,7 +39,7 @@ class VQVAESettings(Settings):
     """Weight of the L1 loss on finite differences, beside the squared error."""
 
 
-class TransformerSettings(Settings):
+class TransformerSettings(TokenModelSettings):
     """The prior over tokens, a discrete diffusers `Transformer2DModel`."""
 
     layers: int = Field(default=8, gt=0)
@@ -56,20 +56,6 @@ class TransformerSettings(Settings):
     """Layers of the CLIP text encoder."""
     text_length: int = Field(default=16, gt=6)
     """Prompt length in tokens, padding included."""
-    kept_weight: float = Field(default=1.0, ge=0)
-    """Weight of the cross entropy on tokens that noise left as they were, beside that on the others."""
-    prompt_dropout: float = Field(default=0.15, ge=0, lt=1)
-    """Share of rows trained with the unconditional embedding."""
-    batch: int = Field(default=64, gt=0)
-    """Images per optimisation step."""
-    lr_matrices: float = Field(default=0.015, gt=0)
-    """Peak learning rate of the orthogonalised updates of the blocks' matrices."""
-    lr_rest: float = Field(default=2e-3, gt=0)
-    """Peak learning rate of AdamW for embeddings, norms, biases, text encoder and output layer."""
-    weight_decay: float = Field(default=0.01, ge=0)
-    """Decoupled weight decay of the matrices."""
-    ema_decay: float = Field(default=0.998, ge=0, lt=1)
-    """Decay of the averaged weights that are exported."""
 
 
 class VQDiffusionRecipe(Recipe):

@@ -148,12 +148,23 @@ def test_arrays_of_features_and_joints(tmp_path, capsys):
     broken = clip(50)
     broken[7] = np.nan
     np.save(folder / "nan.npy", broken)
+    np.save(folder / "none.npy", np.zeros((0, 263)))
+    np.save(folder / "scalar.npy", np.float32(1))
+    high = clip(50)
+    high[12:, 3] = 48
+    np.save(folder / "high.npy", high)
     (folder / "text.npy").write_text("no array")
+    np.savez(folder / "several", clip(50))
+    (folder / "several.npz").rename(folder / "several.npy")
     assert build(folder, tmp_path / "m") == 1
     said = capsys.readouterr().err
     assert "clip smpl24.npy: it has shape (50, 24, 3)" in said
     assert "clip nan.npy: 1 of its 50 frames have NaN or infinite values, frame 7 the first." in said
-    assert "clip text.npy: it cannot be read as a NumPy array" in said
+    for name in ("text", "several"):
+        assert f"clip {name}.npy: it cannot be read as a NumPy array" in said
+    assert "clip none.npy: it has 0 frames" in said
+    assert "clip scalar.npy: it has shape ()" in said
+    assert "clip high.npy: its path leaves the floor, with its root at a height of 48 m in frame 12" in said
     assert set(rows_of(tmp_path / "m")) == {"path/features", "path/joints"}
 
 
