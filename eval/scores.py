@@ -5,19 +5,19 @@ A work item is a measurement solved with some settings and a seed. The columns a
 schema's metadata, see `eval.score_columns`.
 """
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from eval.cell_labels import cell_labels, shown_settings, task_of, with_task
+from eval.cell_values import CellColumns, CellValues
 from eval.metrics.info import COSTS, MetricInfo
 from eval.score_columns import (
     FIXED,
@@ -30,6 +30,7 @@ from eval.score_columns import (
     with_metrics,
 )
 from eval.score_files import read_table
+from eval.score_rows import KEYS, Gathering
 from operators import InputError
 from operators.credentials import refuse_secrets
 from operators.validation import did_you_mean, shorten
@@ -38,6 +39,7 @@ __all__ = [
     "METADATA_KEY",
     "PROVENANCE",
     "ROW_COSTS",
+    "CellColumns",
     "CellValues",
     "Parameter",
     "ScoreTable",
@@ -51,50 +53,32 @@ _REQUIRED = ("measurement", "cell", "seed")
 Parameter = str | int | float | bool | None
 
 
-@dataclass(frozen=True)
-class CellValues:
-    """One metric of one cell; entry i of every array belongs to the same work item."""
-
-    label: str
-    metric: str
-    measurements: NDArray[np.object_]
-    seeds: NDArray[np.int64]
-    digests: NDArray[np.object_]
-    """Content hash of each measurement; None where it was not recorded."""
-
-    failed: NDArray[np.bool_]
-    """The work item carries an error."""
-
-    values: NDArray[np.float64]
-    """NaN where the item failed."""
-
-    @property
-    def finite(self) -> NDArray[np.bool_]:
-        """Which entries can be averaged."""
-        return np.isfinite(self.values)
-
-    @property
-    def failed_count(self) -> int:
-        return int(self.failed.sum())
-
-    @property
-    def non_finite_count(self) -> int:
-        """Values that are NaN or infinite although the item was solved, such as the PSNR of a perfect copy."""
-        return int((~self.finite & ~self.failed).sum())
-
-
 class ScoreTable:
-    """A checked, sorted view of a scored table; `table` is the Arrow table underneath."""
+    """What statistics, gates and reports ask of a scored table, in a few bytes a row; `table` has everything."""
 
     def __init__(self, table: pa.Table, where: str = "scores") -> None:
-        _require(table, where)
-        self.roles = Roles.read(table.schema, where)
-        self.metrics, self.parameters, self.free = self.roles.metrics, self.roles.parameters, self.roles.free
-        self.table = _typed(table, self.metrics, where).sort_by(
-            [(name, "ascending") for name in ("cell", "measurement", "seed")]
-        )
-        self.where = where
-        self._rows = _rows_by_cell(self.table)
+        self._fill(table.schema, [table], lambda: table, where)
+
+    @classmethod
+    def gathered(
+        cls, schema: pa.Schema, parts: Iterable[pa.Table], whole: Callable[[], pa.Table], where: str = "scores"
+    ) -> Self:
+        """From parts that come one by one; `whole` reads all of them again for those who ask for `table`."""
+        made = cls.__new__(cls)
+        made._fill(schema, parts, whole, where)
+        return made
+
+    def _fill(self, schema: pa.Schema, parts: Iterable[pa.Table], whole: Callable[[], pa.Table], where: str) -> None:
+        _require(schema, where)
+        self.where, self._whole = where, whole
+        self.roles = Roles.read(schema, where)
+        rows: Gathering | None = None
+        for part in (_typed(part, self.roles.metrics, where) for part in parts if len(part)):
+            rows = rows or Gathering(part.schema, self.roles)
+            rows.add(part)
+        if rows is None:
+            raise InputError(f"{where}: it has no rows: there is nothing to compare.")
+        self.rows = rows.rows()
         self._refuse_duplicates()
 
     @classmethod
@@ -120,10 +104,89 @@ class ScoreTable:
             if name not in by_name:
                 near, others = did_you_mean(name, known), ", ".join(known) or "none"
                 raise InputError(f"metrics: {self.where} has no {name!r}{near}; it has {others}.")
-        metrics = [by_name[name] for name in metrics]
-        table = self.table.drop_columns([name for name in known if name not in metrics])
-        kept = replace(self.roles, metrics=(*metrics, *(name for name in self.metrics if name not in known)))
-        return ScoreTable(table.replace_schema_metadata(kept.metadata()), where=self.where)
+        kept = (*(by_name[name] for name in metrics), *(name for name in self.metrics if name not in known))
+        some = copy(self)
+        some.roles = replace(self.roles, metrics=kept)
+        return some
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return self.roles.metrics
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self.roles.parameters
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Settings that may differ between the rows of one batch."""
+        return self.roles.free
+
+    @property
+    def table(self) -> pa.Table:
+        """Every column of every row, sorted by cell, measurement and seed; read anew each time where it is stored."""
+        table = _typed(self._whole(), self.metrics, self.where)
+        dropped = [name for name in self.rows.numbers if name not in self.metrics and name not in ROW_COSTS]
+        table = table.drop_columns(dropped).sort_by([(name, "ascending") for name in KEYS])
+        return table.replace_schema_metadata(self.roles.metadata()) if dropped else table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def errors(self) -> Counter[str]:
+        """Sentences of failed rows, and how many rows each has."""
+        if "error" not in self.rows.repeated:
+            return Counter()
+        column = self.rows.repeated["error"]
+        return Counter(column[column.valid].tolist())
+
+    @property
+    def failures(self) -> list[tuple[str, str, str]]:
+        """Sentence, measurement and cell of failed rows."""
+        failed, known = np.flatnonzero(self.rows.failed()), self.rows.repeated
+        names = ("error", "measurement", "cell") if len(failed) else ()
+        return list(zip(*(known[name][failed].tolist() for name in names), strict=True))
+
+    def unscored(self, metric: str) -> int:
+        """Rows without an error that a metric was never computed of."""
+        return self.rows.lacking.get(metric, 0)
+
+    @property
+    def without_digest(self) -> int:
+        """Rows that do not say what their measurement held."""
+        column = self.rows.repeated.get("measurement_digest")
+        return len(self) if column is None else int((~column.valid).sum())
+
+    def recorded(self, name: str) -> list[object]:
+        """The values that a column of `PROVENANCE` has anywhere, sorted; none where it is not there."""
+        column = self.rows.repeated.get(name)
+        return [] if column is None else list(column.values)
+
+    def mean(self, cell: str, name: str) -> float | None:
+        """Of a column of `ROW_COSTS` or a metric over the rows of a cell that have it; None where none has."""
+        rows = self._slice(cell)
+        if name not in self.rows.numbers and name not in self.rows.repeated:
+            return None
+        values = self.rows.column(name, rows)
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if len(known) else None
+
+    def measurements(self, cells: Iterable[str] | None = None) -> list[str]:
+        """Names of the measurements of all cells, or of some, sorted."""
+        column = self.rows.repeated["measurement"]
+        seen = np.zeros(len(column.values), dtype=bool)
+        for cell in self.rows.cells if cells is None else cells:
+            seen[column.places[self._slice(cell)]] = True
+        return [column.values[place] for place in np.flatnonzero(seen).tolist()]
+
+    def cells_of(self, measurement: str) -> list[str]:
+        """Cells that have rows of a measurement."""
+        column = self.rows.repeated["measurement"]
+        if measurement not in column.values:
+            return []
+        here = column.places == column.values.index(measurement)
+        return [cell for cell, rows in self.rows.cells.items() if here[rows].any()]
 
     def info(self, metric: str) -> MetricInfo:
         """Direction, unit, decimals and tolerance of a metric or cost."""
@@ -158,37 +221,32 @@ class ScoreTable:
         rows = self._slice(cell)
         if metric not in self.metrics:
             raise InputError(f"metric: {self.where} has no {metric!r}; it has {', '.join(self.metrics) or 'none'}.")
-        part = self.table.slice(rows.start, rows.stop - rows.start)
-        failed = np.asarray(part["error"].is_valid()) if "error" in part.column_names else np.zeros(len(part), bool)
-        values = part[metric].to_numpy().astype(np.float64)  # null becomes NaN
+        known, failed = self.rows.repeated, self.rows.failed(rows)
+        digests = known.get("measurement_digest")
         return CellValues(
             label=self._labels[cell],
             metric=metric,
-            measurements=_objects(part, "measurement"),
-            seeds=part["seed"].to_numpy(),
-            digests=_objects(part, "measurement_digest"),
+            measurements=known["measurement"][rows],
+            seeds=known["seed"][rows].astype(np.int64),
+            digests=np.full(len(failed), None, dtype=object) if digests is None else digests[rows],
             failed=failed,
-            values=np.where(failed, np.nan, values),
+            values=np.where(failed, np.nan, self.rows.numbers[metric][rows]),
         )
 
+    def cell_columns(self, cells: Iterable[str], metric: str) -> CellColumns:
+        """One metric of several cells, by their ids."""
+        return CellColumns(cells, lambda cell: self.values(cell, metric))
+
     def _slice(self, cell: str) -> slice:
-        if cell not in self._rows:
-            raise InputError(f"cell: {self.where} has no {cell!r}; it has {shorten(', '.join(self._rows))}.")
-        return self._rows[cell]
+        rows = self.rows.cells
+        if cell not in rows:
+            raise InputError(f"cell: {self.where} has no {cell!r}; it has {shorten(', '.join(rows))}.")
+        return rows[cell]
 
     @cached_property
     def _settings(self) -> dict[str, dict[str, Parameter]]:
         """Shared parameters by cell, in the order of their values."""
-        wanted = [("count_distinct", pc.CountOptions(mode="all")), ("one", None)]
-        asked = [(name, function, options) for name in self.parameters for function, options in wanted]
-        found = {
-            row["cell"]: {
-                name: _absent_as_none(row[f"{name}_one"])
-                for name in self.parameters
-                if row[f"{name}_count_distinct"] == 1
-            }
-            for row in self.table.group_by("cell", use_threads=False).aggregate(asked).to_pylist()
-        }
+        found = self.rows.settings
         return {cell: found[cell] for cell in sorted(found, key=lambda cell: (_order(found[cell].items()), cell))}
 
     @cached_property
@@ -197,29 +255,25 @@ class ScoreTable:
         return {cell: with_task(task_of(self._settings[cell]), label) for cell, label in labels.items()}
 
     def _refuse_duplicates(self) -> None:
-        earlier, later = self.table.slice(0, len(self.table) - 1), self.table.slice(1)
-        same = [pc.equal(earlier[name], later[name]) for name in ("cell", "measurement", "seed")]
-        twice = later.filter(pc.and_(pc.and_(same[0], same[1]), same[2]))  # sorted, so duplicates are neighbours
-        if len(twice):
-            row = twice.slice(0, 1).to_pylist()[0]
+        row = self.rows.first_repeat()
+        if row is not None:
+            cell, measurement, seed = (self.rows.repeated[name][row] for name in KEYS)
             raise InputError(
-                f"{self.where}: cell {row['cell']!r} has measurement {row['measurement']!r} with seed {row['seed']} "
+                f"{self.where}: cell {cell!r} has measurement {measurement!r} with seed {seed} "
                 "more than once: each work item must be there once."
             )
 
 
-def _require(table: pa.Table, where: str) -> None:
-    missing = [name for name in _REQUIRED if name not in table.column_names]
+def _require(schema: pa.Schema, where: str) -> None:
+    missing = [name for name in _REQUIRED if name not in schema.names]
     if missing:
         raise InputError(f"{where}: column {missing[0]!r} is missing; a scored table has {', '.join(_REQUIRED)}.")
-    for name in _REQUIRED:
-        if table[name].null_count:
-            raise InputError(f"{where}: column {name!r} has {table[name].null_count} empty values: it must have none.")
-    if not len(table):
-        raise InputError(f"{where}: it has no rows: there is nothing to compare.")
 
 
 def _typed(table: pa.Table, metrics: Sequence[str], where: str) -> pa.Table:
+    for name in _REQUIRED:
+        if table[name].null_count:
+            raise InputError(f"{where}: column {name!r} has {table[name].null_count} empty values: it must have none.")
     wanted = {**FIXED, **{name: pa.float64() for name in metrics}}
     for name in table.column_names:
         kind = table.schema.field(name).type
@@ -231,25 +285,6 @@ def _typed(table: pa.Table, metrics: Sequence[str], where: str) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise InputError(f"{where}: column {name!r} is {kind}: it must be {target}.") from None
     return table
-
-
-def _rows_by_cell(table: pa.Table) -> dict[str, slice]:
-    runs = pc.run_end_encode(table["cell"].combine_chunks())
-    ends = runs.run_ends.to_pylist()
-    return {
-        cell: slice(start, end) for cell, start, end in zip(runs.values.to_pylist(), [0, *ends[:-1]], ends, strict=True)
-    }
-
-
-def _objects(table: pa.Table, name: str) -> NDArray[np.object_]:
-    if name not in table.column_names:
-        return np.full(len(table), None, dtype=object)
-    return np.array(table[name].to_pylist(), dtype=object)
-
-
-def _absent_as_none(value: Parameter) -> Parameter:
-    """Table libraries write NaN where a number does not apply, and NaN equals nothing, not even itself."""
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _order(settings: Iterable[tuple[str, Parameter]]) -> list[tuple[str, bool, Parameter]]:

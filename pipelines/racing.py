@@ -13,16 +13,16 @@ from pipelines.working import Work
 
 
 class RaceRun:
-    """Stages of a race, each of several rounds: devices go on with the next while the last shards of one are scored.
+    """All rounds at once, in their order: devices go on with the next while the last shards of one are scored.
 
-    A stage reaches further ahead than the one before, so that there are few; a shard whose cell left meanwhile is
-    not solved any more, and whatever was solved too early decides nothing.
+    A shard whose cell left meanwhile is not solved any more, and whatever was solved too early decides nothing. Then
+    comes what confirms the winners.
     """
 
     def __init__(self, work: Work, standings: Standings):
         self.work, self.standings = work, standings
         self.folder, self.plan, self.scoring = work.folder, work.plan, work.scorer.scoring.id
-        standings.load(self.folder, self.plan, self.scoring)
+        standings.load(self.folder, self.plan, self.scoring, work.again)
         self.record = standings.record()
         if read_race(self.folder, self.plan.id) != self.record:
             write_race(self.folder, self.plan.id, self.record)
@@ -31,38 +31,31 @@ class RaceRun:
     def stages(self) -> Iterator[list[Shard]]:
         """Shards to solve or score, stage by stage; ask for the next when those of one are committed, or no longer
         wanted."""
-        reach = 2
         while True:
             scored, solved = self.work.scored(), self.folder.solved_shards()
             waiting = (shard for shard in self.plan.shards if shard.name not in scored)
-            due = [shard for shard in waiting if self._due(shard, reach, solved)]
+            # whoever solved it, its scores may be what a round waits for
+            due = [shard for shard in waiting if shard.name in solved or self.wants(shard.name)]
             if not due:
                 return
             yield due
-            reach *= 2
 
-    def scored(self, shard: str) -> None:
-        """Take in a shard that is committed, and decide what can be."""
+    def scored(self, shard: str) -> bool:
+        """Take in a shard that is committed, and decide what can be; whether something was."""
         name = self.folder.scores_name(self.scoring, shard)
         self.standings.take(self.folder.store.read_table(name, self.standings.columns))
         now = self.standings.record()
         if now == self.record:
-            return
+            return False
         write_race(self.folder, self.plan.id, now)
         for sentence in news(self.record, now):
             announce(sentence)
         self.record = now
+        return True
 
-    def over(self, shards: Sequence[Shard]) -> bool:
-        """Whether none of these is wanted any more."""
-        return not any(self.record.wants(*self.laps[shard.name]) for shard in shards)
-
-    def _due(self, shard: Shard, reach: int, solved: set[str]) -> bool:
-        if shard.name in solved:  # whoever solved it, its scores may be what a round waits for
-            return True
-        cell, number = self.laps[shard.name]
-        heat, _ = self.record.of_cell[cell]
-        return self.record.wants(cell, number) and (heat.over or number < heat.rounds + reach)
+    def wants(self, shard: str) -> bool:
+        """Whether it is to be solved, as far as is decided."""
+        return self.record.wants(*self.laps[shard])
 
 
 def _laps(plan: Plan, races: Sequence[Heat]) -> Iterator[tuple[str, Lap]]:

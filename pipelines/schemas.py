@@ -69,6 +69,17 @@ SOLVED_SCHEMA = pa.schema(
     ]
 )
 """A solved row: the stored x, or why there is none. `floats` and `trace` are null unless asked for."""
+LOAD_SCHEMA = pa.schema(
+    [
+        ("time", pa.float64()),
+        ("host", pa.string()),
+        ("cpu_percent", pa.float64()),
+        ("memory_gib", pa.float64()),
+        ("gpu_percent", pa.float64()),
+        ("gpu_memory_gib", pa.float64()),
+    ]
+)
+"""How busy a machine was when it had solved a shard; nulls where it has no GPU, or does not tell."""
 
 MEASUREMENT_KEYS = ("digest", "measurement", "task")
 """Columns that say which measurement a row of `measurement_schema` is of."""
@@ -92,5 +103,5 @@ DISTANCES = pa.schema(
 
 
 def measurement_schema(metrics: Iterable[str]) -> pa.Schema:
-    """Scores of measurements themselves, by the columns of these metrics."""
+    """Scores of measurements and truths themselves, by these columns."""
     return pa.schema([*((name, pa.string()) for name in MEASUREMENT_KEYS), *((name, pa.float64()) for name in metrics)])

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from torch import Tensor
 
 from operators import InputError, find_signal
@@ -42,17 +40,10 @@ class StoredSignals:
         self.sweep = sweep
         self._shard = lru_cache(maxsize=shards_kept)(self._read_shard)
 
-    @cached_property
-    def plan(self) -> pa.Table:
-        """All work items, by measurement, cell and seed."""
-        return self.sweep.plan.rows.plain.select(_COLUMNS)
-
     def planned(self, name: str, cells: Sequence[str], seed: int) -> dict[str, Planned]:
         """The work items of a measurement by cell."""
-        plan = self.plan
-        here = pc.and_(pc.equal(plan["measurement"], name), pc.equal(plan["seed"], seed))
-        wanted = pc.is_in(plan["cell"], value_set=pa.array(cells, pa.string()))
-        return {row["cell"]: row for row in plan.filter(pc.and_(here, wanted)).to_pylist()}
+        plan = self.sweep.plan.rows.where(measurement=[name], seed=[seed], cell=cells)
+        return {row["cell"]: row for row in plan.select(_COLUMNS).to_pylist()}
 
     def measured(self, rows: Sequence[Planned]) -> dict[str, Measured | InputError]:
         """Truth and measurement by the measurement's id, or why one cannot be shown; an InputError without manifest."""
@@ -62,14 +53,14 @@ class StoredSignals:
         stored = self._manifest.fetch_measured(places, digests).to_pylist() if places else []
         return {row["id"]: _measured(row) for row in stored}
 
-    def reconstruction(self, row: Planned) -> Picture | None:
-        """None where the item is not solved."""
+    def reconstruction(self, row: Planned, y: Tensor | None = None) -> Picture | None:
+        """None where the item is not solved; y is drawn into its picture where the signal can."""
         stored = self._shard(row["shard"]).get(row["item"])
         if stored is None or stored["x"] is None:
             return None
         signal = find_signal(stored["signal"])
         x = signal.decode(stored["x"], row["item"])
-        return Picture(x, signal.preview(x))
+        return Picture(x, signal.preview_beside(x, y))
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -90,7 +81,7 @@ def _measured(row: dict[str, Any]) -> Measured | InputError:
         y = measurement(row)
         shown = signal.preview_measurement(y)
         return Measured(
-            None if truth is None else Picture(truth, signal.preview(truth)),
+            None if truth is None else Picture(truth, signal.preview_beside(truth, y)),
             None if shown is None else Picture(y, shown),
         )
     except InputError as error:

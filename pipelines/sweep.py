@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eval.scores import ScoreTable
 from g2d2.version import __version__
@@ -20,7 +19,8 @@ from pipelines.plan.readiness import check_scoring
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.plan.work_items import Shard
 from pipelines.racing import RaceRun
-from pipelines.score.committed import collect_scores, failed_shards, unscored_notes
+from pipelines.score.collecting import Collected, collect_scores, unscored_notes
+from pipelines.score.committed import failed_shards
 from pipelines.score.features import cell_distances, distance_notes, distances_by_cell, without_features
 from pipelines.score.lost_rows import lost_rows
 from pipelines.score.measurement_scores import collected_references, score_measurements
@@ -97,7 +97,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     stages = iter([plan.shards]) if race is None else race.stages()
     first = next(stages, [])
     work.check(first)
-    summary = _summary(spec, plan, scoring) | _added(folder, scoring)
+    summary = sweep_summary(spec, plan, scoring) | _added(folder, scoring)
     folder.write_summary(summary)
     if any(work.waiting(first)):
         _forget_collected(folder, plan, scoring)
@@ -143,18 +143,17 @@ def collect(folder: SweepFolder, plan: Plan, summary: dict[str, Any]) -> SweepRe
     summary = _present(folder, summary)
     scorings = known_scorings(folder, summary)
     own = scorings[0].id
-    table = collect_scores(folder, plan, scorings)
-    name = folder.table_name(plan.id, own)
+    collected = collect_scores(folder, plan, scorings)
+    scores = collected.scores
     distances = cell_distances(folder, plan, scorings)
     if distances is not None:
         folder.store.write_table(folder.distances_name(plan.id, own), distances)
     references = collected_references(folder, plan, scorings)
-    folder.store.write_table(name, table)
-    url, scores = folder.store.url(name), ScoreTable(table, where=folder.store.url(name))
-    counts = count(folder, plan, own, table)
-    notes = [*unscored_notes(table, folder.url, scorings), *distance_notes(distances_by_cell(distances))]
+    counts = count(folder, plan, own, collected)
+    notes = [*unscored_notes(scores, folder.url, scorings), *distance_notes(distances_by_cell(distances))]
     if not counts.complete:
         notes += [lost.sentence for lost in lost_rows(folder, plan, own)]
+    url = folder.store.url(folder.table_name(plan.id, own))
     return SweepResult(folder, plan, summary, counts, scores, url, distances, references, notes)
 
 
@@ -194,23 +193,22 @@ def _score(folder: SweepFolder, scorer: ShardScorer, shards: list[Shard]) -> Non
             folder.committed(scorer.written(line["shard"]))
 
 
-def count(folder: SweepFolder, plan: Plan, scoring: str, table: pa.Table) -> Counts:
-    """Expected against committed ids."""
-    items = plan.rows.ids
-    distinct = pc.unique(table["item"])
+def count(folder: SweepFolder, plan: Plan, scoring: str, collected: Collected) -> Counts:
+    """Expected against committed ids: of each shard the rows of its own items were collected."""
     names = {shard.name for shard in plan.shards}
     return Counts(
-        expected=len(items),
-        committed=pc.sum(pc.is_in(distinct, value_set=items)).as_py() or 0,
-        failed=len(table) - table["error"].null_count,
-        duplicates=len(table) - len(distinct),
+        expected=plan.items,
+        committed=collected.items,
+        failed=collected.scores.errors.total(),
+        duplicates=len(collected.scores) - collected.items,
         shards=len(plan.shards),
         solved_shards=len(names & folder.solved_shards()),
         scored_shards=len(names & folder.scored_shards(scoring)),
     )
 
 
-def _summary(spec: SweepSpec, plan: Plan, scoring: Scoring) -> dict[str, Any]:
+def sweep_summary(spec: SweepSpec, plan: Plan, scoring: Scoring) -> dict[str, Any]:
+    """What `sweep.json` says of a sweep that begins."""
     return {
         "specification": spec.model_dump(mode="json"),
         "plan": plan.id,

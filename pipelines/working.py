@@ -15,6 +15,7 @@ from pipelines.plan.work_items import Shard
 from pipelines.score.scoring import ShardScorer
 from pipelines.solve.attempts import forget
 from pipelines.solve.devices import connect, devices_now, place
+from pipelines.solve.machine_load import LoadRecord
 from pipelines.solve.patience import announce, patience
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -25,11 +26,11 @@ class Watcher(Protocol):
     laps: Mapping[str, Lap]
     """Of every shard."""
 
-    def scored(self, shard: str) -> None:
-        """A shard is committed."""
+    def scored(self, shard: str) -> bool:
+        """A shard is committed; whether that changes what is wanted."""
 
-    def over(self, shards: Sequence[Shard]) -> bool:
-        """Whether none of these is wanted any more."""
+    def wants(self, shard: str) -> bool:
+        """Whether it is still to be solved."""
 
 
 class Work:
@@ -64,41 +65,53 @@ class Work:
         if not to_solve and not to_score:
             return
         done = count_rows(shards) - count_rows(to_solve) - count_rows(to_score)
-        run, left = uuid.uuid4().hex, {shard.name: shard for shard in (*to_solve, *to_score)}
+        run = uuid.uuid4().hex
         stages = self._stages(to_solve, to_score, run, watcher)
+        load = LoadRecord(self.folder, run)
         with (
             progress(count_rows(shards), "images", done) as bar,
             patience(self.folder, run, devices_now) as alive,
+            load.kept(),
         ):
-            for lines in stages:
+            for part, lines in stages:
+                left = {shard.name: shard for shard in part}
                 with closing(lines):
                     for line in lines:
                         alive()
-                        self._committed(line, bar, watcher)
-                        left.pop(line["shard"], None)
-                        if watcher is not None and watcher.over([*left.values()]):
+                        load.add(line.get("load"))
+                        if left.pop(line["shard"], None) is not None:
+                            bar.update(line["rows"])
+                        self._committed(line)
+                        if watcher is None or line.get("skipped") or not watcher.scored(line["shard"]):
+                            continue
+                        for name in [name for name in left if part is to_solve and not watcher.wants(name)]:
+                            bar.drop(left.pop(name).count)
+                        if not left:
                             break
         forget(self.folder)
 
-    def _stages(self, to_solve: list[Shard], to_score: list[Shard], run: str, watcher: Watcher | None) -> list[Any]:
+    def _stages(
+        self, to_solve: list[Shard], to_score: list[Shard], run: str, watcher: Watcher | None
+    ) -> list[tuple[list[Shard], Any]]:
+        """Shards with the lines about them; what is to be scored alone comes first where it decides what to solve."""
         connect()
         from pipelines.solve.solving import SolverConfig  # imports the model libraries
         from pipelines.solve.streaming import score_only, solve_and_score  # imports Ray, which reads its settings then
 
-        stages = []
+        stages: list[tuple[list[Shard], Any]] = []
         if to_solve:
             placement = place(self.spec.resources, announce)
             announce(f"solving {counted(count_rows(to_solve), 'image')} on {placement}")
             spec = self.spec
             config = SolverConfig(spec.output, self.plan.priors, spec.resources, spec.keep, placement.threads, run)
             laps = None if watcher is None else watcher.laps
-            stages.append(solve_and_score(self.plan.id, to_solve, config, self.scorer, placement, laps))
+            lines = solve_and_score(self.plan.id, to_solve, config, self.scorer, placement, laps)
+            stages.append((to_solve, lines))
         if to_score:
-            stages.append(score_only(to_score, self.scorer))
+            stages.insert(0 if watcher is not None else len(stages), (to_score, score_only(to_score, self.scorer)))
         return stages
 
-    def _committed(self, line: Mapping[str, Any], bar: Any, watcher: Watcher | None) -> None:
-        bar.update(line["rows"])
+    def _committed(self, line: Mapping[str, Any]) -> None:
         for message in line.get("messages") or ():
             announce(message)
         if line.get("skipped"):
@@ -106,8 +119,6 @@ class Work:
         self.folder.committed(self.folder.solved_name(line["shard"]))
         self.folder.committed(self.scorer.written(line["shard"]))
         self.again.discard(line["shard"])
-        if watcher is not None:
-            watcher.scored(line["shard"])
 
     def _announce_kept(self) -> None:
         """What is stored beside scores decides no id: results that are there stay as they are."""

@@ -185,7 +185,7 @@ WALKS = [
         after="test -s eta.html; ls figures/*.pdf tables/*.tex; test -s out/demo/sweep/report/index.html\n"
         "test -s site/index.html",
     ),
-    Walk("docs/racing.md", smaller={"--limit 80": "--limit 24"}, after="test -s out/race/sweep/report/index.html"),
+    Walk("docs/racing.md", smaller={"--limit 64": "--limit 24"}, after="test -s out/race/sweep/report/index.html"),
     Walk(
         "docs/results.md",
         left_out={

@@ -34,11 +34,10 @@ class CellDistance:
         return self.value is not None and self.images == self.expected
 
     def __str__(self) -> str:
-        """`12.3`, `12.3 (over 12 of 16 images)`, `0.61 ± 0.02 (real 0.83)`, or `-` where there is none."""
+        """`12.3`, `12.3 (over 12 of 16 images)`, `0.61 ± 0.02`, or `-` where there is none."""
         if self.value is None:
             return "-"
         words = f"{self.value:.3f}" + ("" if self.interval is None else f" ± {self.interval:.3f}")
-        words += "" if self.of_truth is None else f" (real {self.of_truth:.3f})"
         return words + ("" if self.whole else f" (over {self.images} of {self.expected} images)")
 
     def problem(self) -> str | None:

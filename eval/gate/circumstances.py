@@ -1,8 +1,6 @@
 """What two results were solved on and scored by, where it differs: no cell's id holds it."""
 
-import pyarrow.compute as pc
-
-from eval.scores import PROVENANCE, ScoreTable, scoring_version
+from eval.scores import PROVENANCE, ScoreTable
 
 _WORDS = {"batch_rows": "batch"}
 _LISTED = 3
@@ -12,8 +10,7 @@ def solved_on(scores: ScoreTable) -> dict[str, str]:
     """Device, batch, form of the networks, torch, threads and processor of all rows, as far as they are recorded."""
     facts = {}
     for name in PROVENANCE:
-        column = scores.table[name] if name in scores.table.column_names else None
-        values = [] if column is None else sorted(value for value in pc.unique(column).to_pylist() if value is not None)
+        values = scores.recorded(name)
         if values:
             listed = ", ".join(map(str, values)) if len(values) <= _LISTED else f"{values[0]} to {values[-1]}"
             facts[_WORDS.get(name, name)] = listed
@@ -27,7 +24,7 @@ def circumstances(candidate: ScoreTable, baseline: ScoreTable) -> list[str]:
         f"{name} {before[name]} -> {now[name]}" for name in before if now.get(name, before[name]) != before[name]
     ]
     notes = [f"solved under other circumstances, which can change last bits: {', '.join(changes)}"] if changes else []
-    versions = [scoring_version(scores.table) for scores in (baseline, candidate)]
+    versions = [scores.roles.scoring for scores in (baseline, candidate)]
     if None not in versions and versions[0] != versions[1]:
         notes.append(
             f"scored differently, which can change values: scoring version {versions[0]} -> {versions[1]}; "

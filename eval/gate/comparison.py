@@ -188,9 +188,7 @@ def _notes(candidate: ScoreTable, baseline: ScoreTable, pairs: Mapping[str, Cell
     if metrics:
         notes.append(f"only the candidate has {', '.join(metrics)}: not judged")
     for name, table in (("candidate", candidate), ("baseline", baseline)):
-        rows = table.table
-        recorded = "measurement_digest" in rows.column_names
-        unknown = rows["measurement_digest"].null_count if recorded else len(rows)
+        unknown = table.without_digest
         if unknown:
             notes.append(f"{unknown} rows of the {name} carry no measurement digest: matched by id alone")
     return notes

@@ -18,13 +18,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.cell_values import ENOUGH
 from eval.racing.bets import Numbers, log_evidence
 from eval.racing.margins import Margin
 
 Reason = Literal["beaten", "not among the best", "nothing scored"]
 
-_ENOUGH = 0.9
-"""A cell can lead if it has at least this share of the finite values of the fullest one."""
+_HOPELESS = 8
+"""A cell of which nothing could be scored leaves after this many measurements: fewer may all have failed by chance."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Standing:
     inside: tuple[str, ...]
     left: tuple[Departure, ...]
     leader: str | None
-    """Best mean of the deciding metric among those inside; the winner where the race is over."""
+    """Best mean of the deciding metric among those inside; the winner where the race is over. None where no value is
+    there."""
 
     over: bool
 
@@ -116,7 +118,8 @@ def standing(
         left += gone
         out = {one.cell for one in gone}
         inside = [index for index in inside if cells[index] not in out]
-        leader = cells[_leader(so_far[rules.deciding], inside)]
+        decisive = so_far[rules.deciding]
+        leader = cells[_leader(decisive, inside)] if np.isfinite(decisive[inside]).any() else None
         rounds += 1
     over = rounds == len(rules.ends) or (rounds > 0 and len(inside) == 1)
     return Standing(rounds, tuple(cells[index] for index in inside), tuple(left), leader, over)
@@ -132,7 +135,7 @@ def _leaving(
 ) -> list[Departure]:
     """In the order of the cells; never all of them."""
     end = rules.ends[number]
-    empty = [index for index in inside if not any(np.isfinite(merits[name][index]).any() for name in rules.margins)]
+    empty = [index for index in inside if end >= _HOPELESS and not _has_values(merits, index)]
     racing = [index for index in inside if index not in empty]
     if not racing:
         return []
@@ -145,6 +148,10 @@ def _leaving(
         if len(by) == len(beaten) and all(one.evidence >= 1 / rules.alpha for one in by.values()):
             gone.append(Departure(cells[index], number + 1, end, "beaten", by))
     return gone
+
+
+def _has_values(merits: Mapping[str, Numbers], index: int) -> bool:
+    return any(np.isfinite(values[index]).any() for values in merits.values())
 
 
 def _beaten(
@@ -170,28 +177,33 @@ def _ahead(merits: Numbers, racing: list[int], first: int) -> Numbers:
 
 
 def _leader(merits: Numbers, racing: list[int]) -> int:
-    """The best mean so far."""
-    return int(_leaders(merits, racing, merits.shape[1])[0])
+    """The best mean so far; the first of those that are equal."""
+    return racing[int(_means(merits[racing]).argmax())]
 
 
-def _leaders(merits: Numbers, racing: list[int], first: int) -> NDArray[np.int64]:
-    """Who led after the first `first` measurements, and after each more: the best mean among cells that have most of
-    their values; the first of those that are equal."""
-    finite = np.isfinite(merits[racing])
-    counts = np.pad(finite.cumsum(1), ((0, 0), (1, 0)))[:, first:]
-    sums = np.pad(np.where(finite, merits[racing], 0.0).cumsum(1), ((0, 0), (1, 0)))[:, first:]
-    full = (counts > 0) & (counts >= _ENOUGH * counts.max(0))
-    means = np.where(full, sums / np.maximum(counts, 1), -np.inf)
-    leaders: NDArray[np.int64] = np.array(racing)[means.argmax(0)]
-    return leaders
+def _leaders(merits: Numbers, racing: list[int], first: int) -> list[int]:
+    """Who led after the first `first` measurements, and after each more."""
+    return [_leader(merits[:, :end], racing) for end in range(first, merits.shape[1] + 1)]
+
+
+def _means(merits: Numbers) -> Numbers:
+    """Of every cell over the measurements that all have, so that none leads by having failed on the hard ones.
+
+    A cell with too few values cannot lead and takes no measurement from the others. Where these share none, each has
+    the mean of its own.
+    """
+    finite = np.isfinite(merits)
+    counts = finite.sum(1)
+    full = (counts > 0) & (counts >= ENOUGH * counts.max())
+    shared = finite[full].all(0)
+    used = finite & shared if shared.any() else finite
+    means = np.where(used, merits, 0.0).sum(1) / np.maximum(used.sum(1), 1)
+    return np.where(full, means, -np.inf)
 
 
 def _halved(
     cells: Sequence[str], merits: Numbers, racing: list[int], stay: int, number: int, end: int
 ) -> list[Departure]:
     """All but the best `stay` by their means."""
-    finite = np.isfinite(merits[racing])
-    means = np.where(finite, merits[racing], 0.0).sum(1) / np.maximum(finite.sum(1), 1)
-    means[~finite.any(1)] = -np.inf
-    order = np.argsort(-means, kind="stable")
+    order = np.argsort(-_means(merits[racing]), kind="stable")
     return [Departure(cells[racing[place]], number, end, "not among the best") for place in sorted(order[stay:])]

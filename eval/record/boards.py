@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from eval.metrics.info import COSTS
+from eval.record.race_words import RaceWords
 from eval.record.sweep_record import SweepRecord
 from eval.score_columns import Roles
 from eval.scores import ScoreTable
@@ -143,6 +144,20 @@ def _record(entrants: Sequence[Entrant], tasks: dict[str, set[Key]], baseline: s
         compare=_compared(entrants, baseline, alone),
         arms=[arm if alone else one.shown_arm(arm) for one in entrants for arm in one.record.arms],
         measured=next((_measured(one.measured, names) for one in entrants if one.measured is not None), None),
+        race=_races(entrants, alone),
+    )
+
+
+def _races(entrants: Sequence[Entrant], alone: bool) -> RaceWords | None:
+    """Which cells left; each sweep has the numbers that confirm its winners."""
+    races = [(one.name, one.record.race) for one in entrants if one.record.race is not None]
+    if not races:
+        return None
+    called = [("" if alone else f"{name}/", race) for name, race in races]
+    return RaceWords(
+        marks={f"{before}{cell}": mark for before, race in called for cell, mark in race.marks.items()},
+        unranked=frozenset(f"{before}{cell}" for before, race in called for cell in race.unranked),
+        metric=races[0][1].metric,
     )
 
 

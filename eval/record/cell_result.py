@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eval.metrics import MetricInfo
-from eval.record.numbers import shown
+from eval.record.numbers import mean_words, shown
 from eval.scores import CellValues, Parameter
 from eval.statistics import Interval, bootstrap_interval
 from operators.plurals import counted
@@ -51,12 +51,20 @@ class CellResult:
 
     count: int
     failed: int
+    left: str = ""
+    """`left after 24` of a cell that left its race."""
+
     ranked: dict[str, float] = field(default_factory=dict)
     """By metric, what it is ranked by: see `eval.record.ranking`. A cell with too few values has none."""
 
     @property
     def solved(self) -> int:
         return self.count - self.failed
+
+    @property
+    def marked(self) -> str:
+        """The label, and that it left a race: for wherever its numbers stand beside others."""
+        return f"{self.label} ({self.left})" if self.left else self.label
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,12 @@ class Best:
     tied_ids: tuple[str, ...] = ()
     """The cells that tie."""
 
+    confirmed: Interval | None = None
+    """Of the winner of a race, the mean over measurements that did not choose it."""
+
+    real: Interval | None = None
+    """What the truths are worth, by a metric that looks at nothing else."""
+
     @property
     def of_images(self) -> str:
         """`11 of 12`, or `12` where none is missing."""
@@ -94,6 +108,10 @@ class Best:
     def remarks(self) -> list[str]:
         """What a reader should know beside the mean: missing images, ties, cells left out, the measurement itself."""
         remarks = [f"{self.of_images} images"] if self.mean.clusters < self.images else []
+        if self.confirmed is not None:
+            remarks.append(
+                f"{mean_words(self.confirmed)} on {self.confirmed.clusters} that took no part in choosing it"
+            )
         if self.rivals:
             remarks.append("no other cell ties" if not self.tied else f"{self.tied} of {self.rivals} other cells tie")
         if self.unranked:
@@ -101,6 +119,8 @@ class Best:
         if self.measured is not None:
             worse = "not better than " if self.adds_nothing else ""
             remarks.append(f"{worse}the measurement itself: {shown(self.measured.mean)}")
+        if self.real is not None:
+            remarks.append(f"the real ones: {shown(self.real.mean)}")
         return remarks
 
     @property

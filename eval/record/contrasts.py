@@ -11,10 +11,12 @@ from itertools import product
 from eval.metrics import MetricInfo
 from eval.record.cell_result import CellResult
 from eval.record.numbers import mean_words, p_shown
+from eval.record.race_words import RaceWords
+from eval.record.raced_columns import Columns, raced_columns
 from eval.record.sides import Sides
 from eval.scores import CellValues, ScoreTable
 from eval.statistics import PairedResult, corrected_together, paired, selected_contrast
-from eval.statistics.selection import common_rows
+from eval.statistics.shared_rows import common_rows
 from eval.verdicts import ahead, excludes_zero, images_needed, significant, verdict
 from operators import InputError
 
@@ -77,15 +79,19 @@ class Contrast:
     @property
     def judged_a(self) -> str:
         """Labels of the cells."""
-        return " / ".join(cell.label for cell in self.cells_a)
+        return " / ".join(cell.marked for cell in self.cells_a)
 
     @property
     def judged_b(self) -> str:
-        return " / ".join(cell.label for cell in self.cells_b)
+        return " / ".join(cell.marked for cell in self.cells_b)
 
 
 def best_contrasts(
-    scores: ScoreTable, cells: Sequence[CellResult], judged: Sequence[MetricInfo], sides: Sides
+    scores: ScoreTable,
+    cells: Sequence[CellResult],
+    judged: Sequence[MetricInfo],
+    sides: Sides,
+    race: RaceWords | None = None,
 ) -> list[Contrast]:
     """The best of every side against the best of the baseline, per task and metric, corrected over all of them."""
     contrasts = []
@@ -97,7 +103,7 @@ def best_contrasts(
         if sides.baseline in groups:
             rivals = [name for name in sides.names if name != sides.baseline and name in groups]
             contrasts += [
-                _selected(scores, task, metric, (name, groups[name]), (sides.baseline, groups[sides.baseline]))
+                _selected(scores, task, metric, (name, groups[name]), (sides.baseline, groups[sides.baseline]), race)
                 for name in rivals
             ]
     return corrected(contrasts)
@@ -108,6 +114,7 @@ def group_contrasts(
     judged: Sequence[MetricInfo],
     a: tuple[str, Sequence[CellResult]],
     b: tuple[str, Sequence[CellResult]],
+    race: RaceWords | None = None,
 ) -> list[Contrast]:
     """The best of any named cells against the best of others, per task and metric that both have; corrected together.
 
@@ -117,7 +124,7 @@ def group_contrasts(
     for task, metric in product(dict.fromkeys(cell.task for cell in a[1]), judged):
         sides = [[one for one in cells if one.task == task and metric.name in one.means] for _, cells in (a, b)]
         if all(sides):
-            contrasts.append(_selected(scores, task, metric, (a[0], sides[0]), (b[0], sides[1])))
+            contrasts.append(_selected(scores, task, metric, (a[0], sides[0]), (b[0], sides[1]), race))
     return corrected(contrasts)
 
 
@@ -174,8 +181,14 @@ def _selected(
     metric: MetricInfo,
     a: tuple[str, list[CellResult]],
     b: tuple[str, list[CellResult]],
+    race: RaceWords | None = None,
 ) -> Contrast:
-    columns = [{cell.id: scores.values(cell.id, metric.name) for cell in cells} for _, cells in (a, b)]
+    columns: tuple[Columns, Columns] = (
+        scores.cell_columns((cell.id for cell in a[1]), metric.name),
+        scores.cell_columns((cell.id for cell in b[1]), metric.name),
+    )
+    if race is not None:
+        columns = raced_columns(*columns, race)
     better = "higher" if metric.direction == "higher" else "lower"
     selected = selected_contrast(*columns, better=better, a_label=a[0], b_label=b[0])  # type: ignore[arg-type]
     known = {cell.id: cell for _, cells in (a, b) for cell in cells}

@@ -2,22 +2,21 @@
 
 from math import inf
 
-import pyarrow.compute as pc
-
 from eval.metrics import MetricInfo
 from eval.record.cell_result import CellResult
 from eval.record.numbers import mean_words, shown
 from eval.record.sweep_record import SweepRecord
-from eval.record.word_tables import ARROWS, BOLD, MEASURED, WordTable, leading_columns
+from eval.record.word_tables import ARROWS, BOLD, WordTable, leading_columns, rows_beside
+from eval.statistics import Interval
 
 _CALLS = ("prior_calls", "decoder_calls")
 
 
 def leaderboard(record: SweepRecord) -> WordTable:
-    """One row per task and arm, the best by the first metric on top, then the measurement itself."""
+    """One row per task and arm, the best by the first metric on top, then measurement and truth themselves."""
     sides = record.sides
     baseline = sides.baseline if sides is not None and sides.baseline in record.arms else None
-    header = ["task", "arm", "method", "prior"]
+    header = ["task", "arm", "method", "prior", *(["race"] if record.race else [])]
     for metric in record.judged:
         header += [metric.name + ARROWS[metric.direction], *([f"minus {baseline}"] if baseline else [])]
     header += ["calls", "s/image", "GiB"]
@@ -26,15 +25,16 @@ def leaderboard(record: SweepRecord) -> WordTable:
     for task in record.tasks:
         for arm in _in_order(record, task):
             cells = [record.best_of(task, metric, arm) for metric in record.judged]
-            row = [task, arm, *_named(cells)]
+            row = [task, arm, *_named(cells), *([_raced(record, cells)] if record.race else [])]
             for metric, cell in zip(record.judged, cells, strict=True):
                 if cell is not None and record.metrics.index(metric) in leading_columns(record, cell):
                     bold.add((len(rows), len(row)))
                 row.append("-" if cell is None else mean_words(cell.means[metric.name]))
                 row += [_contrast(record, task, metric, arm, baseline)] if baseline else []
             rows.append([*row, *_costs(record, cells[0])])
-        if task in record.measurements:
-            rows.append(_measured(record, task, header, bool(baseline)))
+        for own, label, means in rows_beside(record):
+            if own == task:
+                rows.append(_beside(record, task, label, means, header, bool(baseline)))
     caption = (
         f"Every arm at its best settings by each metric; {BOLD}. Calls of prior and decoder, seconds and memory are of "
         f"the settings that are best by {record.judged[0].name}."
@@ -46,9 +46,10 @@ def _in_order(record: SweepRecord, task: str) -> list[str]:
     metric = record.judged[0]
     sign = -1 if metric.direction == "higher" else 1
 
-    def worth(arm: str) -> float:
+    def worth(arm: str) -> tuple[bool, float]:
         cell = record.best_of(task, metric, arm)
-        return inf if cell is None else sign * cell.ranked.get(metric.name, cell.means[metric.name].mean)
+        mean = inf if cell is None else sign * cell.ranked.get(metric.name, cell.means[metric.name].mean)
+        return cell is None or metric.name not in cell.ranked, mean  # what is not ranked comes last
 
     return sorted({cell.arm: None for cell in record.of_task(task)}, key=worth)
 
@@ -56,6 +57,11 @@ def _in_order(record: SweepRecord, task: str) -> list[str]:
 def _named(cells: list[CellResult | None]) -> list[str]:
     known = [cell for cell in cells if cell is not None]
     return [" / ".join(dict.fromkeys(getattr(cell, name) for cell in known)) or "-" for name in ("method", "prior")]
+
+
+def _raced(record: SweepRecord, cells: list[CellResult | None]) -> str:
+    marks = {} if record.race is None else record.race.marks
+    return " / ".join(dict.fromkeys(marks.get(cell.id, "-") for cell in cells if cell is not None)) or "-"
 
 
 def _contrast(record: SweepRecord, task: str, metric: MetricInfo, arm: str, baseline: str | None) -> str:
@@ -78,17 +84,15 @@ def _costs(record: SweepRecord, cell: CellResult | None) -> list[str]:
 
 
 def _calls(record: SweepRecord, cell: CellResult) -> str:
-    table = record.scores.table
-    if not set(_CALLS) <= set(table.column_names):
-        return "-"
-    own = table.filter(pc.equal(table["cell"], cell.id))
-    counts = [pc.mean(own[name]).as_py() for name in _CALLS]
+    counts = [record.scores.mean(cell.id, name) for name in _CALLS]
     return "-" if None in counts else " + ".join(f"{count:.4g}" for count in counts)
 
 
-def _measured(record: SweepRecord, task: str, header: list[str], contrasted: bool) -> list[str]:
-    row = [task, MEASURED, "-", "-"]
+def _beside(
+    record: SweepRecord, task: str, label: str, means: dict[str, Interval], header: list[str], contrasted: bool
+) -> list[str]:
+    row = [task, label, "-", "-", *(["-"] if record.race else [])]
     for metric in record.judged:
-        mean = record.measurements[task].get(metric.name)
+        mean = means.get(metric.name)
         row += ["-" if mean is None else mean_words(mean), *(["-"] if contrasted else [])]
     return row + ["-"] * (len(header) - len(row))

@@ -1,6 +1,7 @@
 """How numbers are written: the same digits on the terminal, in pages, tables and figures."""
 
 import math
+from collections.abc import Iterable
 
 from eval.statistics import Interval
 
@@ -40,3 +41,9 @@ def mean_words(interval: Interval, sign: bool = False) -> str:
     """`24.37 [23.91, 24.83]`, with a + before what is gained where a sign is asked for."""
     plus = "+" if sign and interval.mean > 0 else ""
     return f"{plus}{shown(interval.mean)} {spread(interval)}".strip()
+
+
+def is_log(values: Iterable[float | None]) -> bool:
+    """Whether positive values span so much that only a logarithm shows all of them."""
+    known = [value for value in values if value is not None]
+    return len(known) > 1 and min(known) > 0 and max(known) >= 9 * min(known)

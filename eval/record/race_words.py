@@ -1,10 +1,13 @@
 """A race in words, as the record of its sweep carries them: what became of each cell, what winners are worth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval.record.numbers import shown, spread
 from eval.statistics import Interval
+
+LEFT = "left after"
+"""Begins the mark of a cell that left, which goes on with how many measurements it saw."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,9 @@ class Confirmation:
     measurements: int
     means: Mapping[str, Interval]
     """By metric; those without a finite value are missing."""
+
+    digests: frozenset[str] = frozenset()
+    """Of these measurements."""
 
     def sentence(self, label: str, metric: str, unit: str) -> str:
         """`sr4-32: star won: psnr 23.41 dB [23.02, 23.80], confirmed on 32 measurements that took no part`."""
@@ -36,6 +42,23 @@ class RaceWords:
     marks: Mapping[str, str] = field(default_factory=dict)
     """By cell: `won`, `in`, `left after 24`."""
 
+    unranked: Collection[str] = frozenset()
+    """Cells that are not to be ranked with the others, since they left; of races apart, all but the winners."""
+
     confirmations: Sequence[Confirmation] = ()
     metric: str = ""
     """The one that decides, by its column."""
+
+    def mark(self, cell: str) -> str:
+        """`left after 24` of a cell that left, else nothing."""
+        mark = self.marks.get(cell, "")
+        return mark if mark.startswith(LEFT) else ""
+
+    @property
+    def confirming(self) -> dict[str, frozenset[str]]:
+        """By winner, the measurements that took no part in choosing it."""
+        return {one.cell: one.digests for one in self.confirmations}
+
+    def confirmed(self, cell: str, metric: str) -> Interval | None:
+        """A winner's mean over measurements that did not choose it."""
+        return next((one.means.get(metric) for one in self.confirmations if one.cell == cell), None)

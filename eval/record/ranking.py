@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from eval.scores import CellValues
-from eval.statistics.selection import ENOUGH, Row, finite_rows
+from eval.statistics.shared_rows import FiniteRows, row_keys, taken
 
 
 def ranking_means(columns: Mapping[str, CellValues]) -> dict[str, float]:
@@ -13,24 +13,17 @@ def ranking_means(columns: Mapping[str, CellValues]) -> dict[str, float]:
 
     Cells with too few values are missing; so are all where the fuller ones share no row.
     """
-    ranked = _ranked(columns)
-    shared = _shared(ranked)
-    if not shared:
+    shared = FiniteRows(columns)
+    if not len(shared.rows):
         return {}
-    return {cell: float(np.mean([v for key, v in values.items() if key in shared])) for cell, values in ranked.items()}
+    ranked = ((cell, columns[cell]) for cell in shared.names)
+    return {cell: float(np.mean(column.values[shared.places(column)])) for cell, column in ranked}
 
 
-def shared_rows(columns: Mapping[str, CellValues]) -> set[Row]:
-    """Measurements and seeds that cells are ranked on."""
-    return _shared(_ranked(columns))
-
-
-def _ranked(columns: Mapping[str, CellValues]) -> dict[str, dict[Row, float]]:
-    """Finite values by cell, of cells with enough of them."""
-    rows = {cell: finite_rows(column) for cell, column in columns.items()}
-    most = max(map(len, rows.values()), default=0)
-    return {cell: values for cell, values in rows.items() if values and len(values) >= ENOUGH * most}
-
-
-def _shared(ranked: Mapping[str, Mapping[Row, float]]) -> set[Row]:
-    return set.intersection(*map(set, ranked.values())) if ranked else set()
+def asked_alike(columns: Mapping[str, CellValues]) -> dict[str, CellValues]:
+    """The same on the rows that all of them have, failed ones too: of a race, the winner has some that others lack."""
+    shared = set.intersection(*(set(row_keys(column)) for column in columns.values())) if columns else set()
+    return {
+        cell: taken(column, [row for row, key in enumerate(row_keys(column)) if key in shared])
+        for cell, column in columns.items()
+    }

@@ -3,27 +3,26 @@
 Terminal, MLflow, report, paper tables and nightly render it and compute nothing of this themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eval.cell_labels import IDENTITY, arm_of, cell_labels, shown_settings, task_of, value_words
 from eval.distribution.results import CellDistance
 from eval.metrics import MetricInfo
 from eval.record.cell_result import Best, CellResult, best_of, ties
 from eval.record.contrasts import Contrast, best_contrasts, point_contrasts
-from eval.record.measured import measured_means
+from eval.record.measured import measured_means, real_means
 from eval.record.race_words import RaceWords
-from eval.record.ranking import ranking_means
+from eval.record.ranking import asked_alike, ranking_means
 from eval.record.sides import Sides, arms_in_order, chosen_sides
-from eval.scores import CellValues, Parameter, ScoreTable
+from eval.scores import CellColumns, CellValues, Parameter, ScoreTable
 from eval.seconds import CellSeconds, cell_seconds
 from eval.statistics import Interval, bootstrap_interval
-from eval.statistics.selection import common_rows
+from eval.statistics.shared_rows import common_rows
 
 COSTS = ("seconds", "peak_bytes")
 """Measured while solving; they stand beside the metrics."""
@@ -45,7 +44,7 @@ class SweepRecord:
         distances: Distances | None = None,
         race: RaceWords | None = None,
     ) -> None:
-        """`arms` is their order, where it is known; `measured` holds the scores of the measurements themselves."""
+        """`arms` is their order, where it is known; `measured` has scores of the measurements and truths themselves."""
         self.scores = scores
         self.compare = compare
         self.distances = distances or {}
@@ -60,6 +59,7 @@ class SweepRecord:
             sorted(cells, key=lambda cell: (self.tasks.index(cell.task), self.arms.index(cell.arm)))
         )
         self.measurements = measured_means(measured, self)
+        self.real = real_means(measured, self)
 
     @property
     def judged(self) -> list[MetricInfo]:
@@ -78,6 +78,14 @@ class SweepRecord:
         """Every row of a cell by one metric."""
         return self.scores.values(cell.id, metric)
 
+    def columns(self, cells: Iterable[CellResult], metric: str) -> CellColumns:
+        """Every row of several cells by one metric, cell by cell."""
+        return self.scores.cell_columns((cell.id for cell in cells), metric)
+
+    def rankable(self, task: str, metric: str) -> Mapping[str, CellValues]:
+        """Columns of the cells of a task that may be ranked with each other; of a race, where all still ran."""
+        return self._rankable(self.of_task(task), metric)
+
     def best_of(self, task: str, metric: MetricInfo, arm: str | None = None) -> CellResult | None:
         """The best cell of a task, or of one of its arms; None where none has a value."""
         return best_of([cell for cell in self.of_task(task) if arm is None or cell.arm == arm], metric)
@@ -86,11 +94,15 @@ class SweepRecord:
         """What rows of a cell took by the clock or in memory, one of `COSTS`; None where it was not measured."""
         return _interval(self.values(cell, name)) if name in self.scores.metrics else None
 
+    def real_sets(self, task: str) -> dict[str, float]:
+        """Numbers about the set of the truths by name, such as `diversity_cmu`: those of the cell with most of them."""
+        known = [one for cell in self.of_task(task) for one in self.distances.get(cell.id, {}).values()]
+        fullest = sorted((one for one in known if one.of_truth is not None), key=lambda one: one.images)
+        return {one.name: one.of_truth for one in fullest if one.of_truth is not None}
+
     def images(self, task: str) -> int:
         """Measurements of a task of which anything is scored."""
-        cells = pa.array([cell.id for cell in self.of_task(task)], pa.string())
-        part = self.scores.table.filter(pc.is_in(self.scores.table["cell"], value_set=cells))
-        return int(pc.count_distinct(part["measurement"]).as_py())
+        return len(self.scores.measurements(cell.id for cell in self.of_task(task)))
 
     @cached_property
     def best(self) -> list[Best]:
@@ -110,7 +122,9 @@ class SweepRecord:
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Best of grid against best of the baseline's grid, per task and judged metric."""
-        return [] if self.sides is None else best_contrasts(self.scores, self.cells, self.judged, self.sides)
+        if self.sides is None:
+            return []
+        return best_contrasts(self.scores, self.cells, self.judged, self.sides, self.race)
 
     @cached_property
     def pointwise(self) -> list[Contrast]:
@@ -171,15 +185,22 @@ class SweepRecord:
             comparable_seconds=seconds.seconds if seconds is not None and seconds.usual else None,
             count=len(first.values),
             failed=first.failed_count,
+            left="" if self.race is None else self.race.mark(id),
         )
 
     def _ranked(self, cells: Sequence[CellResult]) -> list[CellResult]:
         ranked: dict[str, dict[str, float]] = {cell.id: {} for cell in cells}
         for task, metric in product(self.tasks, self.judged):
             able = [cell for cell in cells if cell.task == task and metric.name in cell.means]
-            for id, mean in ranking_means({cell.id: self.values(cell, metric.name) for cell in able}).items():
+            for id, mean in ranking_means(self._rankable(able, metric.name)).items():
                 ranked[id][metric.name] = mean
         return [replace(cell, ranked=ranked[cell.id]) for cell in cells]
+
+    def _rankable(self, cells: Sequence[CellResult], metric: str) -> Mapping[str, CellValues]:
+        race = self.race
+        if race is None:
+            return self.columns(cells, metric)
+        return asked_alike(self.columns([cell for cell in cells if cell.id not in race.unranked], metric))
 
     def _best(self, task: str, metric: MetricInfo, winner: CellResult) -> Best:
         others = [cell for cell in self.of_task(task) if cell is not winner]
@@ -190,7 +211,8 @@ class SweepRecord:
         return Best(
             task, metric, winner, winner.means[metric.name], self.images(task), len(rivals), len(tied),
             unranked=len(others) - len(rivals), measured=self.measurements.get(task, {}).get(metric.name),
-            tied_ids=tied,
+            tied_ids=tied, confirmed=None if self.race is None else self.race.confirmed(winner.id, metric.name),
+            real=self.real.get(task, {}).get(metric.name),
         )  # fmt: skip
 
     def _side_values(self, task: str, side: str, name: str) -> str:

@@ -12,7 +12,8 @@ from eval.statistics import Interval
 
 ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 MEASURED = "the measurement itself"
-"""Stands where a row has its arm."""
+REAL = "the real ones"
+"""Stand where a row has its arm."""
 BOLD = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
 
 
@@ -35,7 +36,7 @@ def all_tables(record: SweepRecord) -> list[WordTable]:
 
 
 def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
-    """Every cell with its means, then what the measurements of each task are worth by themselves."""
+    """Every cell with its means, then what measurements and truths of each task are worth by themselves."""
     names = list(dict.fromkeys(name for distances in record.distances.values() for name in distances))
     columns = _naming_columns(record)
     header = [*columns, *(metric.name + ARROWS[metric.direction] for metric in record.metrics), *names]
@@ -58,21 +59,33 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
                 *([cell.id] if ids else []),
             ]
         )
-    for task, means in record.measurements.items():
-        count = max((mean.clusters for mean in means.values()), default=0)
-        rest = ["-"] * (len(columns) - 2), ["-"] * (len(names) + 1), [str(count), *["-"] * (1 + bool(marks) + ids)]
-        rows.append([task, MEASURED, *rest[0], *_means(record, means), *rest[1], *rest[2]])
+    for task, label, means in rows_beside(record):
+        count = str(max((mean.clusters for mean in means.values()), default=0) or "-")
+        sets = record.real_sets(task) if label == REAL else {}
+        told = [f"{sets[name]:.3f}" if name in sets else "-" for name in names]
+        rest = ["-"] * (len(columns) - 2), ["-", count, *["-"] * (1 + bool(marks) + ids)]
+        rows.append([task, label, *rest[0], *_means(record, means), *told, *rest[1]])
     return WordTable("cells", f"Every cell: means with 95 % intervals; {BOLD}.", header, rows, frozenset(bold))
+
+
+def rows_beside(record: SweepRecord) -> Iterator[tuple[str, str, dict[str, Interval]]]:
+    """Task, name and means of what stands beside its cells: the measurements themselves, and the truths."""
+    for task in record.tasks:
+        if task in record.measurements:
+            yield task, MEASURED, record.measurements[task]
+        if task in record.real or record.real_sets(task):
+            yield task, REAL, record.real.get(task, {})
 
 
 def best_table(record: SweepRecord) -> WordTable:
     """The winner of every task and metric."""
     header = ["task", "metric", "best", "mean [95 %]", "unit", "images", "tied"]
-    header += [MEASURED] if record.measurements else []
+    header += [*([MEASURED] if record.measurements else []), *([REAL] if record.real else [])]
     rows = [
-        [one.task, one.metric.name, one.cell.label, mean_words(one.mean), one.metric.unit, one.of_images]
+        [one.task, one.metric.name, one.cell.marked, mean_words(one.mean), one.metric.unit, one.of_images]
         + [f"{one.tied} of {one.rivals}"]
         + (["-" if one.measured is None else shown(one.measured.mean)] if record.measurements else [])
+        + (["-" if one.real is None else shown(one.real.mean)] if record.real else [])
         for one in record.best
     ]
     return WordTable("best", "Best cell per task and metric, with 95 % intervals resampled by image.", header, rows)
@@ -147,7 +160,7 @@ def _naming_columns(record: SweepRecord) -> list[str]:
 
 
 def _naming(cell: CellResult, columns: Sequence[str]) -> Iterator[str]:
-    fixed = {"task": cell.task, "arm": cell.arm, "cell": cell.label, "method": cell.method, "prior": cell.prior}
+    fixed = {"task": cell.task, "arm": cell.arm, "cell": cell.marked, "method": cell.method, "prior": cell.prior}
     for name in columns:
         yield (fixed[name] if name in fixed else value_words(cell.settings[name])) or "-"
 

@@ -79,16 +79,27 @@ def _worth(cell: CellResult, metric: MetricInfo) -> tuple[Any, ...]:
 
 def _cell_row(cell: CellResult, metric: MetricInfo, place: int) -> dict[str, Any]:
     mean, residual = cell.means[metric.name], cell.means.get("residual")
-    few = metric.direction != "none" and metric.name not in cell.ranked
+    few = _unranked(cell, metric)
     return {
         "cell": cell.id, "task": cell.task, "arm": cell.arm, "metric": metric.name, "place": place,
         "mean": finite(mean.mean), "low": finite(mean.low), "high": finite(mean.high),
-        "note": f"{cell.label}, too few values to be ranked: {mean.count}" if few else cell.label,
+        "note": f"{cell.marked}, too few values to be ranked: {mean.count}" if few and not cell.left else cell.marked,
         "few": few,
         "seconds": finite(cell.comparable_seconds),
         "residual": None if residual is None else finite(residual.mean),
         "s": {ARM: cell.arm} | {name: plain(value) for name, value in cell.settings.items()},
     }  # fmt: skip
+
+
+def unranked_cells(record: SweepRecord) -> bool:
+    """Whether a cell has a mean by which it is not ranked."""
+    return any(
+        _unranked(cell, metric) for cell in record.cells for metric in record.judged if metric.name in cell.means
+    )
+
+
+def _unranked(cell: CellResult, metric: MetricInfo) -> bool:
+    return metric.direction != "none" and metric.name not in cell.ranked
 
 
 def contrast_rows(record: SweepRecord) -> Rows:
@@ -120,7 +131,7 @@ def residual_rows(report: Report) -> Rows:
         band = {} if stray is None else {"from": 1 - 2 * stray, "to": 1 + 2 * stray}
         for cell, quantiles in residual_quantiles(report.record, task):
             named = dict(zip(("p5", "p25", "p50", "p75", "p95"), map(finite, quantiles), strict=True))
-            rows.append({"task": task, "cell": cell.id, "label": cell.label, "arm": cell.arm} | named | band)
+            rows.append({"task": task, "cell": cell.id, "label": cell.marked, "arm": cell.arm} | named | band)
     return rows
 
 

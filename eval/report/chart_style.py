@@ -11,6 +11,7 @@ from typing import Any
 
 from eval.metrics import MetricInfo
 from eval.record import SweepRecord
+from eval.record.numbers import is_log
 
 Spec = dict[str, Any]
 """A Vega-Lite specification as JSON; its data is named and joins it where it is drawn."""
@@ -18,10 +19,16 @@ Spec = dict[str, Any]
 ARMS = tuple(f"var(--a{place})" for place in range(6))
 OTHERS = tuple(f"var(--s{place})" for place in range(5))
 """Colours of lines that are not told apart by an arm."""
+RAMP = [f"var(--r{place})" for place in range(7)]
+"""From the least to the most telling of many lines; the last stands out on paper and on a dark page."""
 SOFT, INK, CARD, EVEN = "var(--soft)", "var(--ink)", "var(--card)", "var(--even)"
+HALO: Spec = {"stroke": CARD, "strokeWidth": 4, "color": CARD}
+"""Of words that lie on lines: drawn below them."""
 PRINT = {
     "a0": "#0067a8", "a1": "#c44f00", "a2": "#2e7d32", "a3": "#b0194a", "a4": "#795548", "a5": "#5e35b1",
     "s0": "#4b5563", "s1": "#00805f", "s2": "#a8327a", "s3": "#7a6a00", "s4": "#6b4fa0",
+    "r0": "#b4bfcc", "r1": "#93abc4", "r2": "#7399bd", "r3": "#5586b3", "r4": "#3972a6", "r5": "#205c93",
+    "r6": "#08386b",
     "soft": "#5b616b", "ink": "#1b1d21", "card": "#ffffff", "even": "#6b7280", "line": "#dfe2e6", "shade": "#f1f3f5",
 }  # fmt: skip
 """By name, what a colour is on paper; on the page it follows the theme."""
@@ -37,16 +44,17 @@ _CONFIG: Spec = {
     "axis": {
         "labelColor": SOFT, "titleColor": INK, "gridColor": "var(--line)", "domainColor": SOFT,
         "tickColor": "var(--line)",
-        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500, "labelFlush": False,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500, "labelFlush": False, "labelSeparation": 10,
     },
     "axisQuantitative": {"tickCount": 6},
     "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "labelLimit": 420, "orient": "top",
-               "title": None},
+               "symbolOpacity": 1, "title": None},
     "header": {"labelColor": INK, "labelFontSize": 13, "labelFontWeight": 700, "title": None},
     "title": {"color": INK, "anchor": "start", "fontSize": 12, "fontWeight": 500},
     "text": {"color": INK},
     "rule": {"strokeWidth": 2},
     "aria": False,
+    "mark": {"aria": False},
 }  # fmt: skip
 """Marks have no names of their own for screen readers: the numbers follow every chart as a table."""
 
@@ -71,7 +79,7 @@ class Look:
 
     def _channel(self, name: str, values: Sequence[Any]) -> Spec:
         across = 1 if max(map(len, self.names), default=0) > 24 else 3
-        legend = {"columns": across, "title": None} if len(self.names) > 1 else None
+        legend = {"columns": across, "title": None, "symbolStrokeWidth": 0} if len(self.names) > 1 else None
         return field(name, "nominal", scale={"domain": self.names, "range": values}, legend=legend)
 
 
@@ -121,12 +129,6 @@ def quoted(text: str) -> str:
     return json.dumps(text)
 
 
-def is_log(values: Iterable[float | None]) -> bool:
-    """Whether positive values span so much that only a logarithm shows all of them."""
-    known = [value for value in values if value is not None]
-    return len(known) > 1 and min(known) > 0 and max(known) >= 9 * min(known)
-
-
 def field(name: str, kind: str, **more: Any) -> Spec:
     """A channel that shows a field; `kind` is `quantitative`, `nominal` or `ordinal`."""
     return {"field": name, "type": kind, **more}
@@ -153,7 +155,7 @@ def calculate(**expressions: str) -> list[Spec]:
 
 def linear_or_log(values: Iterable[float | None], padding: int = 12) -> Spec:
     """A scale on which all of these can be told apart."""
-    return {"type": "log", "padding": padding} if is_log(values) else {"zero": False, "padding": padding}
+    return {"type": "log", "padding": padding, "nice": False} if is_log(values) else {"zero": False, "padding": padding}
 
 
 ZOOM: Spec = {

@@ -24,9 +24,15 @@ class TaskFacts:
     @property
     def words(self) -> str:
         """`super_resolution, factor 4, sigma 0.05, 32x32`."""
-        params = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in self.params.items()]
-        size = "x".join(str(side) for side in reversed(self.x_shape[1:]))
-        return ", ".join([self.operator, *params[:3], f"sigma {self.sigma:g}", size])
+        params = [f"{name} {_plain(value)}" for name, value in self.params.items() if value is not None]
+        sides = ["x".join(str(side) for side in reversed(self.x_shape[1:]))] if len(self.x_shape) > 2 else []
+        return ", ".join([self.operator, *params[:3], f"sigma {self.sigma:g}", *sides])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return " ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class PictureRow:
     """By cell id, in the order of the columns."""
 
     prompt: str = ""
+    unasked: tuple[str, ...] = ()
+    """Cells that were never to solve it, as those that left a race before."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,9 @@ class Report:
 
     wanted: Sequence[str] = ()
     """Measurements that were asked for: the explorer begins with the first."""
+
+    wanted_cells: Sequence[str] = ()
+    """Ids of cells that were asked for: the explorer sets the first two of a task side by side."""
 
     @property
     def curve_names(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eval.record import CellResult, SweepRecord
 from eval.record.numbers import finite
-from eval.report.content import Report
+from eval.report.content import Other, Report
 from eval.statistics import bootstrap_interval
 
 NUMBERS = 1_000_000
@@ -18,6 +18,12 @@ NUMBERS = 1_000_000
 
 PAIRS, PAIRED_NUMBERS = 480, 120_000
 """Intervals in a page, and the differences that they are made of: each is resampled ten thousand times."""
+
+MOST_DIFFERENT = 9
+"""Measurements on which two cells differ most: that many are shown, and for the first pair have pictures."""
+
+DIFFERENT_PICTURED = 36
+"""The same over all tasks and metrics."""
 
 Place = tuple[str, str, int]
 """Digest, or name where none was recorded, then name and seed of a measurement."""
@@ -48,12 +54,45 @@ class Explored:
 
 def explored(report: Report) -> Iterator[Explored]:
     """One entry per task; measurements with pictures come first where not all fit."""
-    first = [*report.wanted, *(row.measurement for row in report.pictures.rows)]
+    different = most_different(report.record, report.against, report.wanted_cells)
+    first = [*report.wanted, *(name for name, _ in different), *(row.measurement for row in report.pictures.rows)]
     metrics = [metric.name for metric in report.record.metrics]
     for task in report.record.tasks:
-        sides = [("", report.record), *((one.name, one.record) for one in report.against)]
-        cells = [(name, record, cell) for name, record in sides for cell in _of_task(record, task)]
-        yield _task(task, cells, metrics, first, len(report.record.tasks) * len(metrics))
+        cells, shares = _cells(report.record, report.against, task), len(report.record.tasks) * len(metrics)
+        yield _task(task, cells, metrics, first, shares, _begin(task, cells, report.wanted_cells))
+
+
+def most_different(
+    record: SweepRecord, against: Sequence[Other], wanted: Sequence[str] = ()
+) -> list[tuple[str, list[str]]]:
+    """Measurements on which the two cells that a page begins with differ most by some metric, with the cells' keys."""
+    ranked: list[list[tuple[str, list[str]]]] = []
+    for task in record.tasks:
+        cells = _cells(record, against, task)
+        begin = _begin(task, cells, wanted)
+        pair = [(of, cell) for name, of, cell in cells if cell_key(name, cell.id) in begin]
+        for metric in record.judged if len(pair) == 2 else ():
+            ranked.append([(name, begin) for name in _gaps(pair, metric.name)])
+    turns = (one for rank in zip_longest(*ranked) for one in rank if one is not None)
+    return list({(name, *keys): (name, keys) for name, keys in turns}.values())[:DIFFERENT_PICTURED]
+
+
+def _gaps(pair: Sequence[tuple[SweepRecord, CellResult]], metric: str) -> list[str]:
+    """Names of measurements, the largest difference first."""
+    sides = []
+    for record, cell in pair:
+        values = record.values(cell, metric).values.tolist() if metric in cell.means else []
+        sides.append({p[:1] + p[2:]: (p[1], v) for p, v in zip(_places(record, cell), values, strict=False)})
+    a, b = sides
+    gaps = {a[place][0]: abs(a[place][1] - b[place][1]) for place in a if place in b}
+    known = [name for name, gap in gaps.items() if np.isfinite(gap)]
+    return sorted(known, key=lambda name: -gaps[name])[:MOST_DIFFERENT]
+
+
+def _cells(record: SweepRecord, against: Sequence[Other], task: str) -> list[tuple[str, SweepRecord, CellResult]]:
+    """Of the sweep itself, which has no name here, and of those beside it."""
+    sides = [("", record), *((one.name, one.record) for one in against)]
+    return [(name, of, cell) for name, of in sides for cell in _of_task(of, task)]
 
 
 def cell_key(sweep: str, cell: str) -> str:
@@ -67,11 +106,12 @@ def _task(
     metrics: list[str],
     first: Sequence[str],
     shares: int,
+    begin: list[str],
 ) -> Explored:
     places = _shown_places(cells, first, NUMBERS // max(1, len(cells) * len(metrics)))
     every = {place[:1] + place[2:] for _, record, cell in cells for place in _places(record, cell)}
     index = {place[:1] + place[2:]: at for at, place in enumerate(places)}
-    names, begin = [place[1] for place in places], _begin(task, cells)
+    names = [place[1] for place in places]
     values: dict[str, dict[str, list[float | None]]] = {}
     intervals: dict[str, dict[str, list[float | None]]] = {}
     for metric in metrics:
@@ -85,7 +125,7 @@ def _task(
                 columns[cell_key(name, cell.id)] = np.where(np.isfinite(column), column, np.nan)
         values[metric] = {key: [_rounded(value) for value in column.tolist()] for key, column in columns.items()}
         intervals[metric] = _intervals(columns, names, begin, shares)
-    labels = {cell_key(name, cell.id): f"{name}: {cell.label}" if name else cell.label for name, _, cell in cells}
+    labels = {cell_key(name, cell.id): f"{name}: {cell.marked}" if name else cell.marked for name, _, cell in cells}
     return Explored(
         task, names, [place[2] for place in places], labels, values, begin, intervals, len(every) - len(places)
     )
@@ -110,11 +150,14 @@ def _intervals(
     return found
 
 
-def _begin(task: str, cells: list[tuple[str, SweepRecord, CellResult]]) -> list[str]:
-    """The best of each sweep, or of one sweep the best of its first two arms, or its best two cells."""
-    chosen = []
-    for name, record in {name: record for name, record, _ in cells}.items():
-        arms: Iterable[str | None] = [None] if len({name for name, _, _ in cells}) > 1 else record.arms
+def _begin(task: str, cells: list[tuple[str, SweepRecord, CellResult]], wanted: Sequence[str] = ()) -> list[str]:
+    """Those asked for, then the best of each sweep; of one sweep those of its first two arms, or its best two cells."""
+    chosen = [cell.id for name, _, cell in cells if not name and cell.id in wanted]
+    sides = {name: record for name, record, _ in cells}
+    for name, record in sides.items():
+        if chosen and not name and len(sides) > 1:
+            continue
+        arms: Iterable[str | None] = [None] if len(sides) > 1 else record.arms
         for arm in arms if record.judged else ():
             best = record.best_of(task, record.judged[0], arm)
             chosen += [cell_key(name, best.id)] if best is not None else []

@@ -6,11 +6,12 @@ from typing import Any
 
 from eval.cell_labels import value_words
 from eval.record import SweepRecord
-from eval.report.chart_rows import axes, axis_values, is_numeric, metric_words
+from eval.report.chart_rows import axes, axis_values, is_numeric, metric_words, unranked_cells
 from eval.report.chart_style import (
     ARM,
-    CARD,
+    HALO,
     INK,
+    RAMP,
     SIDE_BY_SIDE,
     SOFT,
     ZOOM,
@@ -32,6 +33,9 @@ _WANTED = f"(arm == {quoted(SIDE_BY_SIDE)} || datum.arm == arm)"
 _LABEL, _BETTER, _JUDGES = "metrics[metric].label", "metrics[metric].better", "metrics[metric].direction != 'none'"
 _HOW = f"({_JUDGES} ? how : 'mean')"
 _BRIGHT = {"scale": {"scheme": "viridis", "domain": [0, 1]}, "legend": None}
+_FAINT = {"condition": {"test": "datum.unranked", "value": 0.4}, "value": 1}
+"""Of cells that are not ranked."""
+_STRONG = {"scale": {"type": "quantize", "domain": [0, 1], "range": RAMP}, "legend": None}
 _METRIC = "the metric"
 """The last axis of parallel coordinates; its label is the metric's name."""
 
@@ -46,13 +50,18 @@ def heat_map(record: SweepRecord, x: str, y: str) -> Spec:
         "stroke": {"condition": {"test": f"{framed} || datum.cell == picked", "value": INK}, "value": None},
         "strokeWidth": {"condition": {"test": "datum.cell == picked", "value": 5}, "value": 3},
         "tooltip": field("told", "nominal"),
+        "opacity": _FAINT,
     }
     words = place | {
         "text": field("words", "nominal"),
-        "color": {"condition": {"test": "datum.share > 0.6", "value": "#111111"}, "value": "#ffffff"},
+        "tooltip": field("told", "nominal"),
+        "color": {"condition": {"test": "datum.share > 0.45", "value": "#111111"}, "value": "#ffffff"},
     }
-    told = f"{quoted(x + ' ')} + datum.x + {quoted(f', {y} ')} + datum.y + ': ' + {_INTERVAL} + '\\n' + datum.note"
+    told = (
+        f"{quoted(x + ' ')} + datum.across + {quoted(f', {y} ')} + datum.down + ': ' + {_INTERVAL} + '\\n' + datum.note"
+    )
     few_digits = f"step < 34 ? '' : step < 52 ? {number('datum.value', 3)} : {number('datum.value')}"
+    few_digits = f"({few_digits}) + (step >= 34 && datum.unranked ? '*' : '')"
     layers = [mark("rect", tiles, cornerRadius=3, name="rows"), mark("text", words, fontWeight=600, fontSize=12)]
     chart: Spec = {
         "data": {"name": "cells"},
@@ -62,6 +71,7 @@ def heat_map(record: SweepRecord, x: str, y: str) -> Spec:
             {"filter": "datum.x !== null && datum.y !== null"},
             *_together(["x", "y", "panel"]),
             _extremes("value", top=("min", "place")),
+            *calculate(across=_words(record, x, "datum.x"), down=_words(record, y, "datum.y")),
             *calculate(share=_share("value"), told=told, words=few_digits),
         ],
         "facet": field("panel", "nominal", sort=[*record.arms], header={"title": None}),
@@ -70,7 +80,9 @@ def heat_map(record: SweepRecord, x: str, y: str) -> Spec:
     }
     brighter = f"({_JUDGES} ? 'brighter is better (' + {_BETTER} + '), the best is framed' : 'brighter is larger')"
     caption = f"{_LABEL} + ' for ' + task + {_over(record, [x, y, *([ARM] if apart else [])])} + '; ' + {brighter}"
-    columns = [("'arm'", "panel"), (quoted(x), "x"), (quoted(y), "y"), (_LABEL, "value"), ("'cell'", "note")]
+    if unranked_cells(record):
+        caption += " + '; faint, *: not ranked with the others, it saw fewer images'"
+    columns = [("'arm'", "panel"), (quoted(x), "across"), (quoted(y), "down"), (_LABEL, "value"), ("'cell'", "note")]
     return finished(chart, caption, columns[not apart :], grid_choices(record) | {"picked": "", "step": STEP})
 
 
@@ -80,16 +92,16 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
     numeric = is_numeric(values)
     x = field("at", "nominal", title=axis, sort=values, axis={"labelAngle": 0, "labelOverlap": True})
     if numeric:
-        ticks = {"values": values} if len(values) <= 12 else {}
+        ticks = {"values": values, "labelExpr": _words(record, axis, "datum.value")} if len(values) <= 12 else {}
         known = [value for value in values if isinstance(value, int | float)]
         x = field("at", "quantitative", title=axis, scale=linear_or_log(known, 14) | {"nice": False},
-                  axis={"format": "~r", "labelOverlap": True, **ticks})  # fmt: skip
+                  axis={"format": "~r", "labelOverlap": True} | ticks)  # fmt: skip
     level = field("value", "quantitative", title=None, scale={"zero": False})
     colour = {"color": look.colour("series")} if apart else {}
     dash, shape = ({"strokeDash": look.dash("series")}, {"shape": look.shape("series")}) if apart else ({}, {})
     ends = {"y": field("low", "quantitative", title=None), "y2": {"field": "high"}}
-    told = f"datum.series + {quoted(f' {axis} ')} + datum.at + ': ' + {_INTERVAL} + '\\n' + datum.note"
-    seen = {"x": x, "y": level, "tooltip": field("told", "nominal")} | colour | shape
+    told = f"datum.series + {quoted(f' {axis} ')} + datum.setting + ': ' + {_INTERVAL} + '\\n' + datum.note"
+    seen = {"x": x, "y": level, "tooltip": field("told", "nominal"), "opacity": _FAINT} | colour | shape
     noise = {"transform": [{"filter": "metric == 'residual'"}], "data": {"values": [{"value": 1}]}}
     lines = [mark("line", {"x": x, "y": level} | colour | dash, clip=True)] if numeric else []
     every = f"datum.s[{quoted(axis)}] === null ? {json.dumps(values)} : [datum.s[{quoted(axis)}]]"
@@ -100,6 +112,7 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
             *calculate(at=every, series="datum.arm" if apart else "''"),
             {"flatten": ["at"]},
             *_together(["at", "series"]),
+            *calculate(setting=_words(record, axis, "datum.at")),
             *calculate(told=told),
         ],
         "layer": [
@@ -116,12 +129,12 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
         f"{_LABEL} + {quoted(f' against {axis} for ')} + task + {_over(record, [axis, *([ARM] if apart else [])])}"
         f" + ', with 95 % intervals where one cell is shown; ' + {_BETTER}"
     )
-    columns = [("'arm'", "series"), (quoted(axis), "at"), (_LABEL, "value"), ("'low'", "low"), ("'high'", "high")]
+    columns = [("'arm'", "series"), (quoted(axis), "setting"), (_LABEL, "value"), ("'low'", "low"), ("'high'", "high")]
     return finished(chart, caption, columns[not apart :], grid_choices(record))
 
 
 def parallel(record: SweepRecord) -> Spec:
-    """Every cell as a line through its settings to its mean; brighter is better."""
+    """Every cell as a line through its settings to its mean; a stronger colour is better."""
     names = axes(record)
     heights, ticks = [], []
     for name in names:
@@ -148,11 +161,11 @@ def parallel(record: SweepRecord) -> Spec:
     threads = place | {
         "detail": field("cell", "nominal"),
         "order": field("turn", "quantitative"),
-        "color": field("share", "quantitative", **_BRIGHT),
+        "color": field("share", "quantitative", **_STRONG),
         "tooltip": field("told", "nominal"),
+        "opacity": _FAINT,
     }
     words = place | {"text": field("text", "nominal")}
-    halo: Spec = {"align": "left", "dx": 5, "stroke": CARD, "strokeWidth": 4, "color": CARD}
     plain: Spec = {"align": "left", "dx": 5}
     turn = calculate(turn=f"indexof({json.dumps([*names, _METRIC])}, datum.stop)")
     chart: Spec = {
@@ -165,15 +178,15 @@ def parallel(record: SweepRecord) -> Spec:
         ],
         "layer": [
             mark("line", threads, [*spread, *turn], opacity=0.8),
-            *({"data": {"values": ticks}} | mark("text", words, **style) for style in (halo, plain)),
-            *(mark("text", words, last, **style) for style in (halo, plain)),
+            *({"data": {"values": ticks}} | mark("text", words, **style) for style in (plain | HALO, plain)),
+            *(mark("text", words, last, **style) for style in (plain | HALO, plain)),
             mark("point", {"x": {"value": 0}, "y": {"value": 0}}, opacity=0, size=1, name="rows"),
         ],
         "width": max(320, 130 * (len(names) + 1)),
         "height": 250,
     }
-    brighter = f"({_JUDGES} ? 'brighter is better' : 'brighter is larger')"
-    caption = f"'Every cell of ' + task + ' as a line through its settings to its ' + metric + '; ' + {brighter}"
+    stronger = f"({_JUDGES} ? 'the stronger its colour the better' : 'the stronger its colour the larger')"
+    caption = f"'Every cell of ' + task + ' as a line through its settings to its ' + metric + '; ' + {stronger}"
     columns = [("'cell'", "note"), (_LABEL, "mean"), ("'low'", "low"), ("'high'", "high")]
     return finished(chart, caption, columns, grid_choices(record))
 
@@ -195,6 +208,7 @@ def _together(by: Sequence[str]) -> list[Spec]:
                 {"op": "mean", "field": "mean", "as": "average"},
                 {"op": "count", "as": "n"},
                 {"op": "min", "field": "place", "as": "place"},
+                {"op": "sum", "field": "few", "as": "few"},
             ],
             "groupby": list(by),
         },
@@ -204,6 +218,7 @@ def _together(by: Sequence[str]) -> list[Spec]:
             low="datum.single ? datum.one.low : null",
             high="datum.single ? datum.one.high : null",
             cell="datum.one.cell",
+            unranked="datum.single ? datum.one.few : datum.few > 0",
             note="datum.single ? datum.one.note : 'mean of ' + datum.n + ' cells'",
         ),
     ]
@@ -233,8 +248,15 @@ def _over(record: SweepRecord, apart: Sequence[str]) -> str:
 
 
 def _discrete(record: SweepRecord, name: str, title: str) -> Spec:
-    axis = {"labelAngle": 0, "labelOverlap": True, "domain": False, "ticks": False}
+    words = _words(record, title, "datum.value")
+    axis = {"labelAngle": 0, "labelOverlap": True, "domain": False, "ticks": False, "labelExpr": words}
     return field(name, "ordinal", title=title, sort=axis_values(record, title), axis=axis)
+
+
+def _words(record: SweepRecord, name: str, value: str) -> str:
+    """The expression of a setting's value as labels of cells write it."""
+    values = axis_values(record, name)
+    return f"{json.dumps([value_words(one) for one in values])}[indexof({json.dumps(values)}, {value})]"
 
 
 def _setting(name: str) -> str:

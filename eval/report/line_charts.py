@@ -78,7 +78,7 @@ def handed(caption: str, x_label: str, y_label: str, series: Sequence[Series], r
         order = list(dict.fromkeys(row["x"] for row in rows))
         x = field("x", "ordinal", title=x_label, sort=order, scale={"type": "point", "padding": 0.3},
                   axis={"labelAngle": 0, "labelOverlap": True})  # fmt: skip
-    y = field("y", "quantitative", title=None, scale={"zero": False})
+    y = field("y", "quantitative", title=None, scale={"zero": False, "padding": 6})
     ends = {"y": field("low", "quantitative", title=None), "y2": {"field": "high"}}
     colour = {"color": look.colour("series")}
     dots = max((len(one.y) for one in series), default=0) <= 40

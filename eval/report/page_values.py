@@ -22,7 +22,7 @@ def page_values(report: Report) -> dict[str, Any]:
         "arms": record.arms,
         "axes": axes(record),
         "metrics": [{"name": m.name, "unit": m.unit, "direction": m.direction} for m in record.metrics],
-        "cells": [{"id": one.id, "task": one.task, "label": one.label, "arm": one.arm} for one in record.cells],
+        "cells": [{"id": one.id, "task": one.task, "label": one.marked, "arm": one.arm} for one in record.cells],
         "charts": charts(report),
         "config": config(),
         "datasets": datasets(report),

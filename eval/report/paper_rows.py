@@ -49,7 +49,7 @@ def _ours(record: SweepRecord, task: str) -> dict[str, list[str]]:
     metrics = [metric for metric in record.judged if metric.name in METRICS]
     best = [record.best_of(task, metric, arm) for metric in metrics[:1] for arm in record.arms]
     return {
-        cell.label: [mean_words(cell.means[metric.name]) if metric.name in cell.means else "" for metric in metrics]
+        cell.marked: [mean_words(cell.means[metric.name]) if metric.name in cell.means else "" for metric in metrics]
         for cell in best
         if cell is not None
     }

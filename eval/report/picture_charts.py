@@ -25,7 +25,7 @@ def pictures(report: Report, rows: Sequence[PictureRow]) -> Spec:
             tiles.append(
                 {
                     "line": f"{row.kind} · {row.measurement}",
-                    "column": report.record.cell(column).label if own else column,
+                    "column": report.record.cell(column).marked if own else column,
                     "url": _url(report, f"{column}/{row.measurement}" + (f"/{row.seed}" if own else "")),
                     "text": shown(value) if value is not None else "",
                 }

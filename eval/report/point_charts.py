@@ -7,6 +7,7 @@ from eval.report.chart_rows import metric_words
 from eval.report.chart_style import (
     ARMS,
     EVEN,
+    HALO,
     INK,
     SOFT,
     ZOOM,
@@ -130,6 +131,7 @@ def residuals(record: SweepRecord, values: Iterable[float]) -> Spec:
         f"datum.label + '\\nmedian ' + {number('datum.p50')} + ', half of the images in [' + {number('datum.p25')} + "
         f"', ' + {number('datum.p75')} + '], 90 % in [' + {number('datum.p5')} + ', ' + {number('datum.p95')} + ']'"
     )
+    named = y | {"x": {"value": 2}, "text": field("label", "nominal")}
     band: list[Spec] = [
         {"filter": "isValid(datum.to)"},
         {"window": [{"op": "row_number", "as": "n"}]},
@@ -145,7 +147,7 @@ def residuals(record: SweepRecord, values: Iterable[float]) -> Spec:
             mark("rule", y | {"x": p["p25"], "x2": {"field": "p75"}} | colour, strokeWidth=8, opacity=0.45),
             mark("point", y | {"x": p["p50"], "shape": look.shape("arm")} | colour | _TOLD, size=90, filled=True,
                  opacity=1, name="rows"),
-            mark("text", y | {"x": {"value": 2}, "text": field("label", "nominal")}, align="left", dy=-15),
+            *(mark("text", named, align="left", dy=-15, **style) for style in (HALO, {})),
         ],
         "width": 460,
         "height": {"step": 48},

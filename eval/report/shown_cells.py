@@ -71,7 +71,8 @@ def _ranked(
             taken.add(row)
             measurement, seed = str(column.measurements[row]), int(column.seeds[row])
             by_cell = {cell.id: of.get((measurement, seed)) for cell, of in zip(cells, shown, strict=True)}
-            yield PictureRow(task, name, kind, measurement, seed, by_cell)
+            unasked = [cell.id for cell, of in zip(cells, shown, strict=True) if (measurement, seed) not in of]
+            yield PictureRow(task, name, kind, measurement, seed, by_cell, unasked=tuple(unasked))
 
 
 def _position(kind: Kind, rank: int, count: int) -> int:

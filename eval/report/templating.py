@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from eval.cell_values import ENOUGH
 from eval.paper import CITATION
 from eval.record import Contrast, SweepRecord, word_tables
 from eval.record.headline import amount_words, worse_than_nothing
@@ -19,12 +20,13 @@ from eval.record.numbers import shown, spread
 from eval.record.word_tables import ARROWS
 from eval.report.shown_cells import CELLS_SHOWN
 from eval.report.thumbnails import LONGEST_SIDE
-from eval.statistics.selection import ENOUGH
 from eval.verdicts import SIGNIFICANT
 from operators.plurals import counted
 
 ARM_COLOURS = 6
 """Arms that differ in colour; their shapes differ too."""
+SHORT = 24
+"""Letters of a row's name that stay on one line."""
 _NUMERIC = re.compile(r"(?:< )?\[?[+-]?\d[\d.,e+\- \[\]]*$|-$")
 
 
@@ -44,13 +46,28 @@ def templates() -> Environment:
         "arrow": ARROWS.__getitem__,
         "side_class": side_class,
     }
-    environment.tests["numeric"] = lambda entry: not isinstance(entry, str) or _NUMERIC.match(entry) is not None
+    environment.tests["numeric"] = _is_numeric
+    environment.tests["short"] = lambda entry: len(str(entry)) <= SHORT
     environment.globals |= {
         "tables": word_tables, "amount": amount_words, "enough": f"{100 * ENOUGH:g}", "significant": SIGNIFICANT,
         "longest_side": LONGEST_SIDE, "cells_shown": CELLS_SHOWN, "citation": CITATION,
-        "warnings": worse_than_nothing, "leaderboard_of": leaderboard,
+        "warnings": worse_than_nothing, "leaderboard_of": leaderboard, "numeric_columns": _numeric_columns,
     }  # fmt: skip
     return environment
+
+
+def _is_numeric(entry: Any) -> bool:
+    return not isinstance(entry, str) or _NUMERIC.match(entry) is not None
+
+
+def _numeric_columns(rows: Sequence[Sequence[Any]]) -> set[int]:
+    """Columns that are set flush right, after the first: those with a number in some row."""
+    return {
+        place
+        for row in rows
+        for place, entry in enumerate(row)
+        if place and entry not in ("-", None) and _is_numeric(entry)
+    }
 
 
 def macro(template: str, name: str, *values: Any) -> Markup:

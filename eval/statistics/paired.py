@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from eval.scores import CellValues
 from eval.statistics.bootstrap import Interval, bootstrap_interval
 from eval.statistics.clusters import cluster_totals
+from eval.statistics.shared_rows import row_keys, same_rows
 from eval.statistics.sign_flip import sign_flip_p_value
 from operators import InputError
 from operators.plurals import counted
@@ -89,18 +90,26 @@ def key_difference(a: CellValues, b: CellValues, name_a: str, name_b: str) -> st
     """In words, what keeps two cells from being paired: metric, measurements, seeds or their content."""
     if a.metric != b.metric:
         return f"{name_a} holds {a.metric} and {name_b} {b.metric}"
+    if not same_rows(a, b):
+        unlike = _unlike_rows(a, b, name_a, name_b)
+        if unlike:
+            return unlike
+    changed = {m for m, x, y in zip(a.measurements, a.digests, b.digests, strict=True) if None not in (x, y) and x != y}
+    if changed:
+        part = f"{len(changed)} of {counted(len(set(a.measurements)), 'measurement')}"
+        return f"{part} {'has' if len(changed) == 1 else 'have'} other content: {_listed(changed)}"
+    return None
+
+
+def _unlike_rows(a: CellValues, b: CellValues, name_a: str, name_b: str) -> str | None:
     measured_a, measured_b = set(a.measurements), set(b.measurements)
     for only, name in ((measured_a - measured_b, name_a), (measured_b - measured_a, name_b)):
         if only:
             return f"{_counted(only, 'measurement')} only in {name}: {_listed(only)}"
-    keys_a, keys_b = (set(zip(x.measurements, x.seeds.tolist(), strict=True)) for x in (a, b))
+    keys_a, keys_b = set(row_keys(a)), set(row_keys(b))
     for left, name in ((keys_a - keys_b, name_a), (keys_b - keys_a, name_b)):
         if left:
             return f"{_counted(left, 'seed')} only in {name}: {_listed(f'{m} seed {s}' for m, s in left)}"
-    changed = {m for m, x, y in zip(a.measurements, a.digests, b.digests, strict=True) if None not in (x, y) and x != y}
-    if changed:
-        part = f"{len(changed)} of {counted(len(measured_a), 'measurement')}"
-        return f"{part} {'has' if len(changed) == 1 else 'have'} other content: {_listed(changed)}"
     return None
 
 

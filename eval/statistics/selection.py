@@ -14,23 +14,22 @@ difference between cells that were chosen without it. Two things remain, and bot
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eval.scores import CellValues
 from eval.statistics.paired import PairedResult, paired
+from eval.statistics.shared_rows import FiniteRows, common_rows, joined, same_rows, taken
 from operators import InputError
 from operators.plurals import counted
 
-ENOUGH = 0.9
-"""A cell can be chosen if it has at least this share of the fullest cell's finite values."""
 FEWEST_MEASUREMENTS = 4
 """Two per half: a winner chosen on one image is chosen by luck."""
 _SIGN_DRAWS = 2000
-Row = tuple[str, int]
-"""A measurement and a seed."""
+_SUMS_AT_ONCE = 2**20
+"""Draws times cells: those of up to 524 cells are made together."""
 
 
 @dataclass(frozen=True)
@@ -127,47 +126,46 @@ class _Arm:
     """The cells of one side that are full enough to be chosen, and the rows on which they are ranked."""
 
     def __init__(self, cells: Mapping[str, CellValues], label: str, better: Literal["higher", "lower"]) -> None:
-        most = max(int(cell.finite.sum()) for cell in cells.values())
-        self.label = label
-        self.cells = {name: cell for name, cell in cells.items() if cell.finite.sum() >= ENOUGH * most}
-        self.measurements = frozenset(name for cell in self.cells.values() for name in cell.measurements.tolist())
-        columns = [finite_rows(cell) for cell in self.cells.values()]
-        # means over the same rows, so that no cell wins by having failed on the hard ones
-        rows = sorted(set(columns[0]).intersection(*columns[1:]))
-        self._owners = [measurement for measurement, _ in rows]
-        values = np.array([[column[row] for column in columns] for row in rows]).reshape(len(rows), len(columns))
-        self._merits = values if better == "higher" else -values  # (rows, cells)
+        self.label, self._columns, shared = label, cells, FiniteRows(cells)
+        self.cells = shared.names
+        self._owners = shared.measurements
+        self._merits = np.empty((len(self._owners), len(self.cells)))  # (rows, cells)
+        first, names = cells[self.cells[0]], set[str]()
+        for place, name in enumerate(self.cells):
+            column = cells[name]
+            names.update(() if place and same_rows(column, first) else column.measurements.tolist())
+            self._merits[:, place] = column.values[shared.places(column)]
+        self.measurements = frozenset(names)
+        if better == "lower":
+            np.negative(self._merits, out=self._merits)
 
     def winner(self, part: frozenset[str]) -> str:
         """The cell with the best mean over the ranking rows of some measurements."""
-        names = list(self.cells)
-        if len(names) == 1:
-            return names[0]
-        mask = np.array([owner in part for owner in self._owners], dtype=bool)
+        if len(self.cells) == 1:
+            return self.cells[0]
+        mask = np.array([owner in part for owner in self._owners.tolist()], dtype=bool)
         if not mask.any():
-            raise InputError(f"the {len(names)} cells of {self.label} have too few rows in common to choose one")
-        return names[int(self._merits[mask].mean(0).argmax())]
+            raise InputError(f"the {len(self.cells)} cells of {self.label} have too few rows in common to choose one")
+        return self.cells[int(self._merits[mask].mean(0).argmax())]
 
     def residuals(self, measurements: Sequence[str]) -> NDArray[np.float64]:
         """What each measurement adds to the deviation of a cell's mean from itself: (measurements, cells)."""
         position = {name: index for index, name in enumerate(measurements)}
-        rows = [index for index, owner in enumerate(self._owners) if owner in position]
+        owners = self._owners.tolist()
+        rows = [index for index, owner in enumerate(owners) if owner in position]
         sums = np.zeros((len(measurements), len(self.cells)))
         if rows:
             merits = self._merits[rows]
-            np.add.at(sums, [position[self._owners[row]] for row in rows], (merits - merits.mean(0)) / len(rows))
+            np.add.at(sums, [position[owners[row]] for row in rows], (merits - merits.mean(0)) / len(rows))
         return sums
 
     def joined(self, names: Sequence[str], parts: Sequence[frozenset[str]]) -> CellValues:
         """One column of values: each part of the measurements from its own cell, sorted by measurement and seed."""
         pieces = []
         for name, part in zip(names, parts, strict=True):
-            cell = self.cells[name]
+            cell = self._columns[name]
             pieces.append(taken(cell, [i for i, owner in enumerate(cell.measurements.tolist()) if owner in part]))
-        arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _ARRAYS}
-        column = replace(pieces[0], label=self.label, **arrays)
-        keys = _keys(column)
-        return taken(column, sorted(range(len(keys)), key=keys.__getitem__))
+        return joined(pieces, self.label)
 
 
 def _inflation(a: _Arm, b: _Arm, first: frozenset[str], second: frozenset[str], *, seed: int) -> float:
@@ -178,39 +176,15 @@ def _inflation(a: _Arm, b: _Arm, first: frozenset[str], second: frozenset[str], 
     """
     names = [*sorted(first), *sorted(second)]
     signs = np.random.default_rng([seed, 1]).choice([-1.0, 1.0], size=(_SIGN_DRAWS, len(names)))
-    draws, middle = np.arange(_SIGN_DRAWS), len(first)
+    middle = len(first)
     gaps = [np.zeros(_SIGN_DRAWS), np.zeros(_SIGN_DRAWS)]
     for residuals, sign in ((a.residuals(names), 1), (b.residuals(names), -1)):
-        sums = signs[:, :middle] @ residuals[:middle], signs[:, middle:] @ residuals[middle:]  # (draws, cells)
-        for judged, choosing in ((0, 1), (1, 0)):
-            gaps[judged] += sign * sums[judged][draws, sums[choosing].argmax(1)]
+        at_once = max(1, _SUMS_AT_ONCE // residuals.shape[1])
+        for part in (slice(start, start + at_once) for start in range(0, _SIGN_DRAWS, at_once)):
+            own = signs[part]
+            sums = own[:, :middle] @ residuals[:middle], own[:, middle:] @ residuals[middle:]  # (draws, cells)
+            for judged, choosing in ((0, 1), (1, 0)):
+                gaps[judged][part] += sign * sums[judged][np.arange(len(own)), sums[choosing].argmax(1)]
     apart = float((gaps[0] ** 2 + gaps[1] ** 2).mean())
     together = float(((gaps[0] + gaps[1]) ** 2).mean())
     return float(np.sqrt(max(1.0, together / apart))) if apart else 1.0
-
-
-_ARRAYS = ("measurements", "seeds", "digests", "failed", "values")
-
-
-def common_rows(a: CellValues, b: CellValues) -> tuple[CellValues, CellValues]:
-    """Both reduced to the rows they share: an unfinished sweep has not the same of each cell."""
-    keys_a, keys_b = _keys(a), _keys(b)
-    shared = set(keys_a) & set(keys_b)
-    kept_a, kept_b = ([i for i, key in enumerate(keys) if key in shared] for keys in (keys_a, keys_b))
-    return taken(a, kept_a), taken(b, kept_b)
-
-
-def taken(column: CellValues, rows: list[int]) -> CellValues:
-    """Some rows of a column."""
-    index = np.array(rows, dtype=np.intp)
-    return replace(column, **{name: getattr(column, name)[index] for name in _ARRAYS})
-
-
-def _keys(column: CellValues) -> list[Row]:
-    return list(zip(column.measurements.tolist(), column.seeds.tolist(), strict=True))
-
-
-def finite_rows(column: CellValues) -> dict[Row, float]:
-    """Values by measurement and seed, those that are NaN or infinite left out."""
-    rows = zip(_keys(column), column.values.tolist(), column.finite.tolist(), strict=True)
-    return {key: value for key, value, finite in rows if finite}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from eval.gate import CellPair, compare, default_tolerances, parse_tolerances
 from eval.scores import ScoreTable
 from operators.pictures import write_bytes
+from operators.plurals import counted
 from pipelines.console.gate_table import gate_lines
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         tolerances = default_tolerances(baseline.metrics, args.confidence, baseline.info)
     result = compare(candidate, baseline, tolerances)
-    result = replace(result, notes=(*result.notes, *_distances_of_both(args, baseline, result.pairs)))
+    notes = *_raced(args.baseline, args.candidate), *_distances_of_both(args, baseline, result.pairs)
+    result = replace(result, notes=(*result.notes, *notes))
     for path, text in ((args.junit, result.to_junit), (args.markdown, result.to_markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,10 +64,10 @@ def read_scores(url: str) -> ScoreTable:
     if folder is None:
         return ScoreTable.read(url)
     from pipelines.plan.race_record import read_plan
-    from pipelines.score.committed import current_scores  # with all that plans need, which a table does not
+    from pipelines.score.collecting import current_scores  # with all that plans need, which a table does not
     from pipelines.score.scorings import known_scorings
 
-    return ScoreTable(current_scores(folder, read_plan(folder), known_scorings(folder)), where=f"sweep {url}")
+    return current_scores(folder, read_plan(folder), known_scorings(folder), where=f"sweep {url}")
 
 
 def read_distances(url: str) -> "dict[str, dict[str, CellDistance]]":
@@ -79,6 +81,19 @@ def read_distances(url: str) -> "dict[str, dict[str, CellDistance]]":
     from pipelines.score import features  # with the networks' libraries, which only distances need
 
     return features.distances_by_cell(features.read_distances(folder, summary["plan"], summary["scoring"]))
+
+
+def _raced(*urls: str) -> Iterator[str]:
+    """A line for each side that is a race: it says why some cells have fewer measurements than others."""
+    for url in urls:
+        folder = _sweep(url)
+        if folder is None or folder.read_summary()["specification"].get("race") is None:
+            continue
+        from pipelines.plan.race_record import read_race  # with all that plans need, which a table does not
+
+        race = read_race(folder, folder.read_summary()["plan"])
+        left = 0 if race is None else sum(len(heat.runners) - len(heat.inside) for heat in race.heats)
+        yield f"{url} is a race: {counted(left, 'cell')} left it and saw fewer measurements than the others"
 
 
 def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable, pairs: Mapping[str, CellPair]) -> Iterator[str]:

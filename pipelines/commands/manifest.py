@@ -46,7 +46,7 @@ def _configure_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--signal", choices=SIGNALS, default="image", help="what is measured (default: image)")
     choice = parser.add_mutually_exclusive_group()
     names = f"tasks: {', '.join(TASKS)}; of motions {', '.join(PATH_TASKS)}"
-    choice.add_argument("--task", nargs="+", dest="tasks", metavar="NAME", help=names)
+    choice.add_argument("--task", nargs="+", action="extend", dest="tasks", metavar="NAME", help=names)
     choice.add_argument(
         "--operator", metavar="NAME", help=f"one operator: {', '.join(operator_names())}, or module:thing"
     )

@@ -4,15 +4,18 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from operators import InputError
 from operators.plurals import counted
 from pipelines.plan.calibration import Estimate, estimate
 from pipelines.plan.cells import Cell, varied
-from pipelines.plan.cluster_cost import cluster_cost, parse_price
+from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
+from pipelines.plan.item_seconds import ItemSeconds, bill
 from pipelines.plan.planning import make_plan
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
@@ -22,30 +25,35 @@ from pipelines.storage.sweep_folder import SweepFolder
 EXAMPLE = "g2d2 plan examples/tour.yaml"
 
 
+HERE, PAPER = "here", "paper"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", type=Path, help="the sweep's specification, a YAML file")
     parser.add_argument("--no-calibration", action="store_true", help="count only; load no prior and time nothing")
-    parser.add_argument(
-        "--bench", type=Path, metavar="FILE", help="figures of a GPU, as `python -m bench.gpu` writes them"
-    )
-    parser.add_argument("--devices", type=int, metavar="N", help="estimate for so many GPUs that are not here")
+    parser.add_argument("--devices", type=int, metavar="N", help="estimate for so many devices")
     parser.add_argument("--price", metavar="2.1/h", help="of a device's hour: estimate the money too")
+    parser.add_argument(
+        "--bench",
+        metavar="FILE",
+        help="by what devices are estimated: a GPU's figures, as `python -m bench.gpu` writes them; `here`, short "
+        "trials on this machine's device; or `paper`, its figures (default: here where there is a GPU, else paper)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the work items, runs none of them; refuses what could not be solved."""
-    away = args.bench is not None or args.devices is not None or args.price is not None
-    devices, price = args.devices or 1, None if args.price is None else parse_price(args.price)
-    if devices < 1:
-        raise InputError(f"devices: {devices} must be at least 1.")
+    bench, devices, price = _asked(args)
     spec = load_spec(args.spec)
     folder = SweepFolder(spec.output)
     plan = make_plan(spec, folder)
     ready = check_solving(spec, plan.cells)
-    left = plan.left(folder.solved_shards())
-    cluster = cluster_cost(plan.cells, left, args.bench).facts(devices, price) if away else None
-    cost = None if args.no_calibration or away else estimate(spec, plan, left, ready.solvable)
+    left = plan.rows.per_cell(folder.solved_shards())
+    trials = bench == HERE or (bench is None and not args.no_calibration)
+    cost = estimate(spec, plan, ready.solvable) if trials else None
+    seconds = _away(plan.cells, bench) if cost is None else cost.seconds
+    warnings, done = [*ready.warnings], plan.items - sum(left.values())
     names, races = varied(plan.cells), plan.races(spec)
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
@@ -54,44 +62,94 @@ def run(args: argparse.Namespace) -> int:
         "measurements": plan.measurements,
         "seeds": len(spec.seeds),
         "items": plan.items,
-        "done": plan.items - left,
+        "done": done,
         "shards": len(plan.shards),
         "varied": names,
-        "warnings": ready.warnings,
+        "warnings": warnings,
     }
-    if cost is not None:
-        facts |= {
-            "seconds_per_item": cost.seconds_per_item, "device_hours_left": cost.device_seconds / 3600,
-            "peak_bytes": cost.peak_bytes, "measured_on": cost.device, "measured_rows": cost.rows,
-        }  # fmt: skip
-    if cluster is not None:
-        facts["cluster"] = cluster
     if races:
         facts["race"] = race_facts(races, len(spec.seeds))
+    if cost is not None:
+        facts |= calibrated_facts(cost, left)
+    if seconds is not None and bench is not None:
+        facts["cluster"] = {"devices": devices, "source": seconds.source, **bill(seconds.total(left), devices, price)}
+        warnings += _not_covered(plan.cells, seconds, left, bench)
+    if seconds is not None and races:
+        ends = [seconds.race(heat, len(spec.seeds)) for heat in races]
+        whole = seconds.total(left)
+        low, high = min(sum(low for low, _ in ends), whole[0]), min(sum(high for _, high in ends), whole[2])
+        facts["race"] |= bill((low, high), devices, price)
     if args.json:
         print(json.dumps(facts))
         return 0
-    arms = f" of {counted(len(facts['arms']), 'arm')}: {', '.join(facts['arms'])}" if len(facts["arms"]) > 1 else ""
-    print(
-        f"{cell_words(plan.cells)} ({', '.join(names) or 'nothing varies'}), "
-        f"{counted(plan.measurements, 'measurement')}{arms}"
-    )
-    print(
-        f"{counted(plan.items, 'work item')} in {counted(len(plan.shards), 'shard')}, {plan.items - left} of them done"
-    )
-    if cost is not None:
-        print(
-            f"about {cost.seconds_per_item:.2g} s an item in batches of {cost.rows} on this {cost.device}: "
-            f"{_duration(cost.device_seconds)} of device time left, {cost.peak_bytes / 2**30:.1f} GiB at the peak"
-        )
-    if cluster is not None:
-        _print_cluster(cluster)
-    if races:
-        _print_race(facts["race"], plan.items, cost)
-    print(f"work items: {facts['plan']}")
-    for warning in ready.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    _print(facts, cell_words(plan.cells))
     return 0
+
+
+def _asked(args: argparse.Namespace) -> tuple[str | None, int, float | None]:
+    """Whose figures, how many devices and their price; no figures where nothing was asked but this machine's."""
+    if args.devices is not None and args.devices < 1:
+        raise InputError(f"devices: {args.devices} must be at least 1.")
+    price = None if args.price is None else parse_price(args.price)
+    bench = args.bench
+    if bench is None and (args.devices is not None or price is not None):
+        bench = HERE if torch.cuda.is_available() and not args.no_calibration else PAPER
+    if bench == HERE and args.no_calibration:
+        raise InputError("bench: `here` needs short trials, which --no-calibration forbids; leave one of them out.")
+    if bench not in (None, HERE, PAPER):
+        read_bench(Path(bench))  # refused before anything is planned
+    return bench, args.devices or 1, price
+
+
+def _away(cells: Sequence[Cell], bench: str | None) -> ItemSeconds | None:
+    """What the asked figures say of devices that are not here."""
+    if bench is None:
+        return None
+    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench))
+
+
+def _not_covered(cells: Sequence[Cell], seconds: ItemSeconds, left: Mapping[str, int], bench: str) -> list[str]:
+    """What the price leaves out, and of what other size its figures are."""
+    warnings = [
+        f"the price leaves out {counted(count, 'work item')} of {method}, of which the figures say nothing"
+        for method, count in seconds.uncovered(cells, left).items()
+    ]
+    if bench == HERE:
+        return warnings
+    return warnings + other_sizes(cells, None if bench == PAPER else Path(bench))
+
+
+def calibrated_facts(cost: Estimate, left: Mapping[str, int]) -> dict[str, Any]:
+    """What this machine's device would take for the items that are left."""
+    low, about, high = cost.seconds.total(left)
+    items = sum(left.values())
+    return {
+        "seconds_per_item": about / items if items else 0.0, "device_hours_left": about / 3600,
+        "device_hours_range": [low / 3600, high / 3600], "peak_bytes": cost.peak_bytes, "measured_on": cost.device,
+        "measured_rows": cost.rows,
+    }  # fmt: skip
+
+
+def _print(facts: Mapping[str, Any], cells: str) -> None:
+    arms = f" of {counted(len(facts['arms']), 'arm')}: {', '.join(facts['arms'])}" if len(facts["arms"]) > 1 else ""
+    varying = ", ".join(facts["varied"]) or "nothing varies"
+    print(f"{cells} ({varying}), {counted(facts['measurements'], 'measurement')}{arms}")
+    items, shards = counted(facts["items"], "work item"), counted(facts["shards"], "shard")
+    print(f"{items} in {shards}, {facts['done']} of them done")
+    if "measured_on" in facts:
+        low, high = (_duration(3600 * hours) for hours in facts["device_hours_range"])
+        print(
+            f"about {facts['seconds_per_item']:.2g} s an item in batches of {facts['measured_rows']} on this "
+            f"{facts['measured_on']}: {_duration(3600 * facts['device_hours_left'])} ({low} to {high}) of device time "
+            f"left, {facts['peak_bytes'] / 2**30:.1f} GiB at the peak"
+        )
+    if "cluster" in facts:
+        _print_cluster(facts["cluster"], "race" in facts)
+    if "race" in facts:
+        _print_race(facts["race"], facts["items"], facts.get("cluster"))
+    print(f"work items: {facts['plan']}")
+    for warning in facts["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def cell_words(cells: Sequence[Cell]) -> str:
@@ -118,7 +176,7 @@ def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_race(facts: dict[str, Any], items: int, cost: Estimate | None) -> None:
+def _print_race(facts: Mapping[str, Any], items: int, cluster: Mapping[str, Any] | None) -> None:
     for heat in facts["heats"]:
         print(
             f"race: {counted(heat['rounds'], 'round')} of {heat['first_round']} of "
@@ -127,18 +185,20 @@ def _print_race(facts: dict[str, Any], items: int, cost: Estimate | None) -> Non
         )
     low, high = facts["items"]
     amount = str(low) if low == high else f"{low} to {high}"
-    hours = "" if cost is None else f", {_duration(low * cost.seconds_per_item)}"
-    hours += "" if cost is None or low == high else f" to {_duration(high * cost.seconds_per_item)} of device time"
-    print(f"race: it solves {amount} of {counted(items, 'work item')}{hours}")
-
-
-def _print_cluster(facts: dict[str, Any]) -> None:
-    low, about, high = (_duration(3600 * hours) for hours in facts["hours"])
-    money = ""
+    costs = ""
+    if "hours" in facts:
+        least, most = (_duration(3600 * hours) for hours in facts["hours"])
+        costs = f", {least} to {most}" if cluster else f", {least} to {most} of device time"
     if "money" in facts:
-        least, middle, most = facts["money"]
-        money = f", money {middle:.2f} ({least:.2f} to {most:.2f})"
-    print(f"on {counted(facts['devices'], 'device')}: about {about} ({low} to {high}){money}")
+        costs += ", money {:.2f} to {:.2f}".format(*facts["money"])
+    print(f"race: it solves {amount} of {counted(items, 'work item')}{costs}")
+
+
+def _print_cluster(facts: Mapping[str, Any], raced: bool) -> None:
+    low, about, high = (_duration(3600 * hours) for hours in facts["hours"])
+    money = ", money {1:.2f} ({0:.2f} to {2:.2f})".format(*facts["money"]) if "money" in facts else ""
+    whole = ", solved whole" if raced else ""
+    print(f"on {counted(facts['devices'], 'device')}{whole}: about {about} ({low} to {high}){money}")
     print(f"by {facts['source']}")
 
 

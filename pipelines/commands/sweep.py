@@ -10,7 +10,6 @@ from operators.plurals import counted
 from pipelines.console.result_tables import cell_lines, contrast_lines
 from pipelines.console.terminal import command, results_alone
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
-from pipelines.score.committed import failures
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.sweep import SweepResult, counts_record, run_sweep
 from pipelines.track import Tracked, track
@@ -78,7 +77,7 @@ def _print(result: SweepResult, sweep: StoredSweep) -> None:
         f"\n{counts.committed} of {counted(counts.expected, 'work item')} committed, {counts.duplicates} twice, "
         f"{counts.failed} failed"
     )
-    for sentence, count in failures(result.scores.table).most_common(_SHOWN_FAILURES):
+    for sentence, count in result.scores.errors.most_common(_SHOWN_FAILURES):
         print(f"  {count} x {sentence}")
     print(f"scores: {result.scores_url}")
     print(f"report: {command('g2d2')} report {shlex.quote(result.folder.url)}", flush=True)

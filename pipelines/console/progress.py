@@ -17,6 +17,9 @@ class Progress(Protocol):
     def update(self, count: int) -> object:
         """`count` more units are done."""
 
+    def drop(self, count: int) -> None:
+        """`count` units will not be needed."""
+
 
 class Lines:
     """Plain lines, far enough apart to keep logs readable."""
@@ -35,6 +38,9 @@ class Lines:
         if not self.under_way:  # the time before the first unit went into starting up
             self.under_way, self.started, self.before = True, now, self.done
 
+    def drop(self, count: int) -> None:
+        self.total -= count
+
     def _left(self, now: float) -> str:
         """From the first unit on, which came after starting up: more than that rate will not be needed."""
         if self.done in (self.before, self.total):
@@ -43,11 +49,20 @@ class Lines:
         return f", {'' if self.under_way else 'at most '}{seconds:.0f} s left"
 
 
+class Bar(tqdm):  # type: ignore[type-arg]
+    """A bar on a terminal."""
+
+    def drop(self, count: int) -> None:
+        """The bar ends that much earlier."""
+        self.total = (self.total or 0) - count
+        self.refresh()
+
+
 @contextmanager
 def progress(total: int, label: str, before: int = 0) -> Iterator[Progress]:
     """Shows on stderr how far the work is; `before` units were done earlier."""
     if not sys.stderr.isatty():
         yield Lines(total, label, before)
         return
-    with tqdm(total=total, initial=before, desc=label, file=sys.stderr, dynamic_ncols=True) as bar:
+    with Bar(total=total, initial=before, desc=label, file=sys.stderr, dynamic_ncols=True) as bar:
         yield bar

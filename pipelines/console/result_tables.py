@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.record import Contrast, SweepRecord, headline
 from eval.record.contrasts import most_images, too_few
 from eval.record.headline import added_nothing
-from eval.record.word_tables import WordTable, cell_table, contrast_table, point_table, tally_table
+from eval.record.word_tables import WordTable, cell_table, contrast_table, point_table, rows_beside, tally_table
 from eval.verdicts import SIGNIFICANT
 from operators.plurals import counted
 from pipelines.console.text_table import text_table
@@ -17,8 +17,8 @@ _POINTS = 12
 
 
 def cell_lines(record: SweepRecord, notes: Sequence[str] = ()) -> str:
-    """One line per cell and per task's measurements, then what is not complete."""
-    table = _lines(cell_table(record), always=len(record.measurements))
+    """One line per cell and per task's measurements and truths, then what is not complete."""
+    table = _lines(cell_table(record), always=len([*rows_beside(record)]))
     return "\n".join([table, *(f"note: {note}" for note in [*notes, *record.notes])])
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from markupsafe import Markup
 
 from eval.cell_labels import in_order
@@ -125,11 +124,11 @@ class Sweep:
         if sides is not None and b == sides.baseline and a in sides.names and a != b:
             contrasts = [one for one in self.record.contrasts if one.a == a]
         else:
-            groups = [(_word(side), self.matching(side)) for side in (a, b)]
+            groups = (_word(a), self.matching(a)), (_word(b), self.matching(b))
             twice = {cell.id for cell in groups[0][1]} & {cell.id for cell in groups[1][1]}
             if twice:
                 raise InputError(f"contrast: {groups[0][0]!r} and {groups[1][0]!r} share cell {min(twice)}.")
-            contrasts = group_contrasts(self.stored.scores, self.record.judged, *groups)
+            contrasts = group_contrasts(self.stored.scores, self.record.judged, *groups, self.record.race)
         if not contrasts:
             raise InputError(f"contrast: {_word(a)!r} and {_word(b)!r} have no task with a scored metric in common.")
         single = all(len(self.matching(side)) == len({one.task for one in self.matching(side)}) for side in (a, b))
@@ -138,11 +137,8 @@ class Sweep:
 
     def measurements(self, task: str | None = None) -> list[str]:
         """Ids of the measurements of all tasks, or of one, by name."""
-        table = self.stored.scores.table
-        if task is not None:
-            cells = pa.array([cell.id for cell in self.record.of_task(task)], pa.string())
-            table = table.filter(pc.is_in(table["cell"], value_set=cells))
-        return sorted(pc.unique(table["measurement"]).to_pylist())
+        cells = None if task is None else [cell.id for cell in self.record.of_task(task)]
+        return self.stored.scores.measurements(cells)
 
     def images(
         self, measurement: str, cells: str | Sequence[str | CellResult] | None = None, seed: int | None = None
@@ -158,8 +154,7 @@ class Sweep:
             raise InputError(
                 f"measurement: {measurement!r}{near} is not scored; known are {shorten(', '.join(known))}."
             )
-        here = self.stored.scores.table.filter(pc.equal(self.stored.scores.table["measurement"], measurement))
-        able = set(pc.unique(here["cell"]).to_pylist())
+        able = set(self.stored.scores.cells_of(measurement))
         words = [cells] if isinstance(cells, str) else cells
         named = self._best(measurement) if words is None else [one for word in words for one in self.matching(word)]
         wanted = {cell.id: cell for cell in named if cell.id in able}
@@ -209,7 +204,7 @@ class Sweep:
 
     @cached_property
     def _counts(self) -> str:
-        counts = f"{counted(len(self.record.cells), 'cell')}, {counted(len(self.stored.scores.table), 'image')}"
+        counts = f"{counted(len(self.record.cells), 'cell')}, {counted(len(self.stored.scores), 'image')}"
         lacking = {"failed": self.failed, "missing": self.missing}
         return ", ".join([counts, *(f"{count} {what}" for what, count in lacking.items() if count)])
 
@@ -234,8 +229,7 @@ class Sweep:
     def _best(self, measurement: str) -> list[CellResult]:
         """The best cell of every arm of the measurement's task."""
         record, metrics = self.record, self.record.judged or self.record.metrics
-        table = self.stored.scores.table
-        cell = table.filter(pc.equal(table["measurement"], measurement))["cell"][0].as_py()
+        cell = self.stored.scores.cells_of(measurement)[0]
         found = (record.best_of(record.cell(cell).task, metrics[0], arm) for arm in record.arms)
         return [one for one in found if one is not None]
 

@@ -73,6 +73,7 @@ def cell_numbers(record: SweepRecord, cell: CellResult) -> dict[str, Any]:
         numbers |= dict(zip((metric.name, f"{metric.name}_low", f"{metric.name}_high"), ends, strict=True))
     numbers |= {name: one.value for name, one in record.distances.get(cell.id, {}).items()}
     memory = record.cost(cell, "peak_bytes")
+    numbers |= {} if record.race is None else {"race": record.race.marks.get(cell.id)}
     return numbers | {
         "seconds": cell.seconds, "peak_gib": None if memory is None else memory.mean / 2**30,
         "count": cell.count, "failed": cell.failed,

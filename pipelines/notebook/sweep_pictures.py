@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from markupsafe import Markup
 from PIL import Image
 from torch import Tensor
 
@@ -40,6 +41,9 @@ class ShownPicture:
     def figure(self) -> Figure:
         return Figure(self.png, [self.name, *(f"{name} {shown(value)}" for name, value in self.scores.items())])
 
+    def _repr_html_(self) -> str:
+        return str(figures_html([self.figure()]))
+
     def _repr_png_(self) -> bytes:
         return self.png
 
@@ -52,7 +56,14 @@ class SweepPictures(Sequence[ShownPicture]):
         self.measurement, self.notes, self._pictures = measurement, list(notes), list(pictures)
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        return self._pictures[index]
+        """By place, or by name: `truth`, `measurement`, a cell's label or id."""
+        if not isinstance(index, str):
+            return self._pictures[index]
+        found = next((one for one in self if index in (one.name, one.cell)), None)
+        if found is None:
+            names, notes = ", ".join(one.name for one in self), "".join(f"; {note}" for note in self.notes)
+            raise InputError(f"picture: {index!r} is not among those of {self.measurement}, which are {names}{notes}.")
+        return found
 
     def __len__(self) -> int:
         return len(self._pictures)
@@ -61,7 +72,8 @@ class SweepPictures(Sequence[ShownPicture]):
         return "\n".join([self.measurement, *(", ".join(one.figure().lines) for one in self), *self.notes])
 
     def _repr_html_(self) -> str:
-        return str(figures_html([one.figure() for one in self]))
+        notes = Markup("").join(Markup("<p>{}</p>").format(note) for note in self.notes)
+        return str(figures_html([one.figure() for one in self]) + notes)
 
 
 def pictures_of(
@@ -71,8 +83,9 @@ def pictures_of(
     planned = stored.planned(measurement, [cell.id for cell in cells], seed)
     notes: list[str] = []
     pictures = list(_measured(stored, measurement, [*planned.values()][:1], notes))
+    y = next((one.values for one in pictures if one.name == "measurement"), None)
     for cell in cells:
-        found = stored.reconstruction(planned[cell.id]) if cell.id in planned else None
+        found = stored.reconstruction(planned[cell.id], y) if cell.id in planned else None
         if found is None:
             notes.append(f"{cell.label} has no reconstruction of {measurement} with seed {seed}")
         else:

@@ -1,7 +1,7 @@
 """What a plan will cost, from a few short trials on this machine's device."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,16 @@ from operators import find_signal, stack_operators
 from pipelines.manifest import Manifest, build_row_operator, measurement, read_row
 from pipelines.manifest.reading import Place
 from pipelines.plan.cells import Cell
+from pipelines.plan.item_seconds import ItemSeconds, Range
 from pipelines.plan.planning import Plan
 from pipelines.plan.sweep_spec import Resources, SweepSpec
+from pipelines.solve.provenance import processor
 
 _ROWS = 8
+_ROUNDS = 3
+"""How often every trial runs: the rounds' spread is the range of what is estimated."""
+_PATIENCE_SECONDS = 30.0
+"""After which there is no third round."""
 
 Restorer = tuple[str, str]
 """A prior and a method, by name."""
@@ -25,33 +31,34 @@ Restorer = tuple[str, str]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Cost of the items that are left, on one device like the one measured."""
+    """Cost of work items on one device like the one measured."""
 
-    device_seconds: float
-    seconds_per_item: float
+    seconds: ItemSeconds
     peak_bytes: int
     device: str
     rows: int
     """Rows of the batch that was measured."""
 
 
-def estimate(spec: SweepSpec, plan: Plan, items_left: int, solvable: Mapping[str, Place]) -> Estimate:
+def estimate(spec: SweepSpec, plan: Plan, solvable: Mapping[str, Place]) -> Estimate:
     """Seconds per unit of a method's work, from short trials; every cell counts its own units."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     resources = spec.resources
     rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
-    manifest, costs, peak = Manifest.open(spec.manifest), list[float](), 0
+    manifest, seconds, peak = Manifest.open(spec.manifest), dict[str, Range](), 0
     groups: dict[Restorer, list[Cell]] = {}
     for cell in plan.cells:
         groups.setdefault((cell.prior, cell.method), []).append(cell)
     for (prior, name), cells in sorted(groups.items(), key=lambda group: group[0]):
         method = find_method(name)
         trial = _Trial(manifest, method, _loaded(prior, plan.priors, resources, device, rows), device, rows)
-        seconds, bytes_ = trial.unit_seconds(cells[0], solvable[cells[0].task])
+        units, bytes_ = trial.unit_seconds(cells[0], solvable[cells[0].task])
         peak = max(peak, bytes_)
-        costs += [float(np.dot(method.work(_settings(method, cell)), seconds)) / rows for cell in cells]
-    mean = sum(costs) / len(costs)
-    return Estimate(mean * items_left, mean, peak, device, rows)
+        for cell in cells:
+            rounds = np.array(units) @ np.array(method.work(_settings(method, cell))) / rows
+            seconds[cell.id] = (float(rounds.min()), float(np.median(rounds)), float(rounds.max()))
+    name = torch.cuda.get_device_name() if device == "cuda" else processor()
+    return Estimate(ItemSeconds(seconds, f"short trials in batches of {rows} on this {name}"), peak, device, rows)
 
 
 def _loaded(name: str, digests: Mapping[str, str], resources: Resources, device: str, rows: int) -> Any:
@@ -80,16 +87,18 @@ class _Trial:
     device: str
     rows: int
 
-    def unit_seconds(self, cell: Cell, place: Place) -> tuple[Sequence[float], int]:
-        """Seconds of a batch per unit of work, and the peak memory."""
+    def unit_seconds(self, cell: Cell, place: Place) -> tuple[list[list[float]], int]:
+        """Seconds of a batch per unit of work, by round, and the peak memory."""
         trials = self.method.trials(_settings(self.method, cell))
-        seconds, peak = [], 0
-        for settings in (trials[0], *trials):  # the first run warms up and is not counted
-            taken, bytes_ = self._run(settings, place)
-            seconds.append(taken)
-            peak = max(peak, bytes_)
-        units, _ = nnls(np.array([self.method.work(settings) for settings in trials]), np.array(seconds[1:]))
-        return units.tolist(), peak
+        work = np.array([self.method.work(settings) for settings in trials])
+        _, peak = self._run(trials[0], place)  # warms up and is not counted
+        rounds, started = list[list[float]](), time.perf_counter()
+        while len(rounds) < _ROUNDS and (len(rounds) < 2 or time.perf_counter() - started < _PATIENCE_SECONDS):
+            runs = [self._run(settings, place) for settings in trials]
+            peak = max(peak, *(bytes_ for _, bytes_ in runs))
+            units, _ = nnls(work, np.array([taken for taken, _ in runs]))
+            rounds.append(units.tolist())
+        return rounds, peak
 
     def _run(self, settings: MethodSettings, place: Place) -> tuple[float, int]:
         measured = [read_row(self.manifest.fetch([place]), 0)] * self.rows

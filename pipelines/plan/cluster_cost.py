@@ -1,22 +1,24 @@
-"""What a sweep of G2D2 would cost on devices that are not there, by a file of `bench/gpu.py` or the paper's figures."""
+"""Seconds of G2D2 on devices that are not there, by a file of `bench/gpu.py` or by the paper's figures."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from g2d2.methods import find_method
-from operators import InputError
+from g2d2.priors.locating import locate_prior
+from operators import InputError, find_signal
 from operators.validation import validate
 from pipelines.plan.cells import Cell
+from pipelines.plan.item_seconds import ItemSeconds
 
 METHOD = "g2d2"
 PAPER_SECONDS, PAPER_DECODER_CALLS = 194.0, 3000
 """Of one image at a time, on an A6000 or RTX 3090, as the paper prints it."""
+PAPER_SHAPE = (3, 256, 256)
 LEAST_GAIN = 1.75
 """Times that this solver is faster than the published loop at full size on a CPU (docs/speed.md)."""
 
@@ -25,76 +27,88 @@ class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     way: str
-    batch: int
-    prior_seconds: float
-    decoder_seconds: float
-    seconds_per_image: float
-    low: float
-    high: float
+    batch: int = Field(ge=1)
+    prior_seconds: float = Field(ge=0)
+    decoder_seconds: float = Field(ge=0)
+    seconds_per_image: float = Field(gt=0)
+    low: float = Field(ge=0)
+    high: float = Field(ge=0)
 
 
-class _Bench(BaseModel):
+class Bench(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     shape: str
+    x_shape: tuple[int, ...] = PAPER_SHAPE
     device: str
     rows: list[_Row]
     """Those that were measured."""
 
 
-@dataclass(frozen=True)
-class ClusterCost:
-    """Device seconds of the items that are left, at least, about and at most, and where the figures come from."""
-
-    low: float
-    middle: float
-    high: float
-    source: str
-
-    def facts(self, devices: int, price: float | None) -> dict[str, Any]:
-        """Hours on so many devices, and money where an hour has a price, each [at least, about, at most]."""
-        hours = [seconds / 3600 for seconds in (self.low, self.middle, self.high)]
-        facts: dict[str, Any] = {
-            "devices": devices, "device_hours": hours, "hours": [amount / devices for amount in hours],
-            "source": self.source,
-        }  # fmt: skip
-        return facts if price is None else facts | {"money": [amount * price for amount in hours]}
+def paper_seconds(cells: Sequence[Cell]) -> ItemSeconds:
+    """By the decoder's calls: the paper's seconds are the most."""
+    most = PAPER_SECONDS / PAPER_DECODER_CALLS
+    ends = (most / LEAST_GAIN, (most / LEAST_GAIN + most) / 2, most)
+    works = _works(cells, "the paper's figures")
+    by_cell = {cell: tuple(decoder * end for end in ends) for cell, (_, decoder) in works.items()}
+    source = "the paper's 194 s an image, one at a time on an A6000 or RTX 3090, at most; no GPU was measured"
+    return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
 
 
-def cluster_cost(cells: Sequence[Cell], items_left: int, bench: Path | None) -> ClusterCost:
-    """The cost of the items that are left, each cell by its own calls of prior and decoder."""
-    other = next((cell.method for cell in cells if cell.method != METHOD), None)
-    if other is not None:
-        raise InputError(f"bench: it holds figures of {METHOD} alone, and the sweep has an arm of {other}.")
-    method = find_method(METHOD)
-    works = [method.work(method.validated(cell.settings)) for cell in cells]
-    each = items_left / len(cells)
-    if bench is None:
-        calls = sum(decoder for _, decoder in works) * each
-        published = calls * PAPER_SECONDS / PAPER_DECODER_CALLS
-        low = published / LEAST_GAIN
-        return ClusterCost(
-            low, (low + published) / 2, published,
-            "the paper's 194 s an image, one at a time on an A6000 or RTX 3090, at most; no GPU was measured",
-        )  # fmt: skip
-    measured = _read(bench)
+def bench_seconds(cells: Sequence[Cell], bench: Path) -> ItemSeconds:
+    """By the calls of prior and decoder, in the file's fastest way."""
+    measured = read_bench(bench)
     row = min(measured.rows, key=lambda one: one.seconds_per_image)
-    seconds = sum(prior * row.prior_seconds + decoder * row.decoder_seconds for prior, decoder in works)
-    middle = seconds * each / row.batch
-    low, high = (middle * end / row.seconds_per_image for end in (row.low, row.high))
-    return ClusterCost(
-        low, middle, high,
-        f"{bench}: {measured.shape} on {measured.device}, {row.way} in batches of {row.batch}, random weights",
-    )  # fmt: skip
+    ends = [end / row.seconds_per_image for end in (row.low, row.seconds_per_image, row.high)]
+    by_cell = {}
+    for cell, (prior, decoder) in _works(cells, f"the figures of {bench}").items():
+        about = (prior * row.prior_seconds + decoder * row.decoder_seconds) / row.batch
+        by_cell[cell] = tuple(about * end for end in ends)
+    source = f"{bench}: {measured.shape} on {measured.device}, {row.way} in batches of {row.batch}, random weights"
+    return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
 
 
-def _read(path: Path) -> _Bench:
+def other_sizes(cells: Sequence[Cell], bench: Path | None) -> list[str]:
+    """A sentence for each prior whose images are not of the size that was measured."""
+    shape = PAPER_SHAPE if bench is None else read_bench(bench).x_shape
+    priors = dict.fromkeys(cell.prior for cell in cells if cell.method == METHOD)
+    facts = {name: locate_prior(name).facts() for name in priors}
+    return [
+        f"the figures are of images {find_signal('image').words(shape)}, and what prior {name} makes is "
+        f"{find_signal(one.signal).words(one.x_shape)}: its cost may be far from them"
+        for name, one in facts.items()
+        if one.x_shape != shape
+    ]
+
+
+def _works(cells: Sequence[Cell], where: str) -> dict[str, tuple[float, ...]]:
+    """Calls of prior and decoder of each cell that the figures cover."""
+    method = find_method(METHOD)
+    works = {cell.id: method.work(method.validated(cell.settings)) for cell in cells if cell.method == METHOD}
+    if not works:
+        names = ", ".join(dict.fromkeys(cell.method for cell in cells))
+        raise InputError(
+            f"bench: {where} are of {METHOD} alone, and the sweep has none of it but {names}; `--bench here` measures "
+            "every method on this machine."
+        )
+    return works
+
+
+def read_bench(path: Path) -> Bench:
+    """The file's rows that were measured."""
     try:
-        content = json.loads(path.read_text())
-        content["rows"] = [row for row in content["rows"] if row["error"] is None]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"bench: {path} cannot be read ({error}); `python -m bench.gpu` writes such a file.") from None
-    bench: _Bench = validate(_Bench, content, where=f"bench {path}")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"bench: {path} cannot be read ({error.strerror}); it must be a file, here or paper."
+        ) from None
+    except ValueError:
+        content = None
+    rows = content.get("rows") if isinstance(content, dict) and content.get("bench") == "gpu" else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"bench: {path} is no file that `python -m bench.gpu` writes.")
+    kept = [row for row in rows if row.get("error") is None]
+    bench: Bench = validate(Bench, content | {"rows": kept}, where=f"bench {path}")
     if not bench.rows:
         raise InputError(f"bench: {path} has no row that was measured; its errors say why.")
     return bench
@@ -102,7 +116,7 @@ def _read(path: Path) -> _Bench:
 
 def parse_price(text: str) -> float:
     """Money for a device's hour, from `2.1` or `2.1/h`."""
-    matched = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/h)?", text.strip())
-    if matched is None:
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/h)?", text.strip(), re.ASCII)
+    if matched is None or not math.isfinite(float(matched[1])):
         raise InputError(f"price: {text!r} is no price of a device's hour; write it as 2.1/h.")
     return float(matched[1])

@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from eval.distribution import distribution_names
 from eval.metrics import metric_info
 from eval.racing import Margin, default_margin
 from operators.plain_yaml import LARGEST_INTEGER
@@ -12,6 +13,7 @@ from operators.validation import AtKeyError, did_you_mean
 
 SAFE = "safe"
 """`race: safe` stands for all defaults."""
+REST = "rest"
 _ALPHA = 0.05
 
 
@@ -43,12 +45,12 @@ class Race(BaseModel):
     seed: int = Field(default=0, ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)
     """Decides the order of the measurements."""
 
-    @field_validator("confirm")
+    @field_validator("confirm", mode="before")
     @classmethod
-    def _not_negative(cls, value: int | str | None) -> int | str | None:
-        if isinstance(value, int) and value < 0:
-            raise ValueError("it must be rest or a number from 0")
-        return value
+    def _some_or_rest(cls, value: object) -> object:
+        if value in (None, REST) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        raise ValueError(f"it must be {REST} or a whole number from 0")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -58,9 +60,9 @@ class Race(BaseModel):
 
     def set_aside(self, measurements: int) -> int:
         """How many of a task's measurements wait for the winner."""
-        if self.confirm == "rest":
-            return 0
-        return min(128, measurements // 4) if self.confirm is None else self.confirm
+        if isinstance(self.confirm, int):
+            return self.confirm
+        return 0 if self.confirm == REST else min(128, measurements // 4)
 
     def raced(self, metrics: Iterable[str]) -> list[str]:
         """What is raced by, as the specification names it; empty where none of the sweep's metrics can be."""
@@ -82,35 +84,48 @@ class Race(BaseModel):
             raise AtKeyError(
                 f"{key} of {name} is missing: only psnr, ssim, LPIPS and path_error have a usual one", "race", key
             )
+        if delta >= bound:
+            raise AtKeyError(
+                f"race.delta.{name} is {delta:g}: it must be below race.bound.{name}, {bound:g}, the largest "
+                "difference that counts",
+                "race", "delta" if name in self.delta else "bound", name,
+            )  # fmt: skip
         return Margin(delta, bound)
 
     def check(self, metrics: list[str], distribution: list[str]) -> None:
         """Refuse what cannot be raced by."""
-        for index, name in enumerate(self.metrics):
-            if name in distribution:
-                raise AtKeyError(
-                    f"{name} is of all images of a cell at once and cannot be raced by; a metric of each image can",
-                    "race", "metrics", index,
-                )  # fmt: skip
-            if name not in metrics or name in self.metrics[:index]:
-                near = did_you_mean(name, metrics)
-                raise AtKeyError(
-                    f"{name!r}{near}: each must be one of the sweep's metrics, named once: {', '.join(metrics)}",
-                    "race", "metrics", index,
-                )  # fmt: skip
-            if metric_info(name).direction == "none":
-                raise AtKeyError(f"{name} has no better and worse to race by", "race", "metrics", index)
+        for index in range(len(self.metrics)):
+            message = self._unfit(index, metrics, distribution)
+            if message is not None:
+                raise AtKeyError(f"race.metrics: {message}", "race", "metrics", index)
         if not self.raced(metrics):
             raise AtKeyError("none of the sweep's metrics has a better and a worse to race by", "race")
         for key, given in {"delta": self.delta, "bound": self.bound}.items():
             _refuse_values(key, given, self.raced(metrics))
         self.margins(metrics)
 
+    def _unfit(self, index: int, metrics: list[str], distribution: list[str]) -> str | None:
+        """Why one of the metrics cannot be raced by."""
+        name = self.metrics[index]
+        if name in (*distribution, *distribution_names()):
+            return f"{name} is of all images of a cell at once and cannot be raced by; a metric of each image can"
+        if name in self.metrics[:index]:
+            return f"{name} is there twice; once is enough"
+        if name not in metrics:
+            near = did_you_mean(name, metrics)
+            return f"{name!r}{near}: each must be one of the sweep's metrics, which are {', '.join(metrics)}"
+        if metric_info(name).direction == "none":
+            return f"{name} has no better and worse to race by"
+        return None
+
 
 def _refuse_values(key: str, given: Mapping[str, float], raced: list[str]) -> None:
     for name, value in given.items():
         if name not in raced:
             near = did_you_mean(name, raced)
-            raise AtKeyError(f"{name!r}{near} is not raced by; that are {', '.join(raced)}", "race", key, name)
+            raise AtKeyError(
+                f"race.{key}: {name!r}{near} is not raced by; it must be of {', '.join(raced)}", "race", key, name
+            )
         if value < 0 or (key == "bound" and value == 0):
-            raise AtKeyError(f"{value:g} must be {'above' if key == 'bound' else 'at least'} 0", "race", key, name)
+            allowed = "above 0" if key == "bound" else "at least 0"
+            raise AtKeyError(f"race.{key}.{name} is {value:g}: it must be {allowed}", "race", key, name)

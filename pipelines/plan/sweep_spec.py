@@ -185,10 +185,10 @@ class SweepSpec(_Model):
     @field_validator("race", mode="before")
     @classmethod
     def _safe(cls, value: object) -> object:
-        if isinstance(value, str):
-            if value != SAFE:
-                raise ValueError(f"{value!r} must be {SAFE} or settings such as {{budget: 0.1}}")
+        if value == SAFE:
             return {}
+        if value is not None and not isinstance(value, dict | Race):
+            raise ValueError(f"it must be {SAFE} or settings such as {{budget: 0.1}}")
         return value
 
     @field_validator("manifest", "prior", "output")

@@ -1,20 +1,19 @@
 """Truths, measurements and reconstructions for a page, read by work item and kept within a budget of bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from torch import from_numpy
+from torch import Tensor, from_numpy
 
 from eval.record import SweepRecord
 from eval.report.content import PictureRow, Pictures
 from eval.report.shown_cells import picture_rows
 from eval.report.thumbnails import thumbnail
-from operators import InputError, find_signal
+from operators import InputError, Signal, find_signal
 from pipelines.manifest import Manifest, decode_truth, measurement, read_row, row_signal
 from pipelines.plan.planning import Plan
 from pipelines.storage.sweep_folder import SweepFolder
@@ -25,8 +24,8 @@ EXPLORER_BYTES = 12 * 2**20
 """The same with those of the explorer, which come last."""
 EXPLORER_PICTURES = 1000
 """Most pictures that are read for it: encoding them takes time."""
-_COLUMNS = ["item", "shard", "measurement", "measurement_digest", "manifest_shard", "manifest_row", "cell", "seed"]
 _SHARDS_KEPT = 64
+_ROWS_KEPT = 64
 
 
 class PictureReader:
@@ -35,9 +34,10 @@ class PictureReader:
     def __init__(self, folder: SweepFolder, plan: Plan, manifest: Manifest | None) -> None:
         self.folder, self.manifest = folder, manifest
         self.notes: list[str] = []
-        self._plan: pa.Table = plan.rows.plain.select(_COLUMNS)
+        self._plan = plan.rows
         self._solved = folder.solved_shards()
         self._shard = lru_cache(maxsize=_SHARDS_KEPT)(self._read_shard)
+        self._fetched = lru_cache(maxsize=_ROWS_KEPT)(self._fetch)
 
     def read(self, record: SweepRecord, cells: Sequence[str] = (), budget: int = PICTURE_BYTES) -> Pictures:
         """Rows in the order of their importance, until the budget is spent."""
@@ -54,11 +54,21 @@ class PictureReader:
         return Pictures(rows, images, left_out=len(wanted) - len(rows))
 
     def add_all_cells(
-        self, images: dict[str, bytes], digests: dict[str, str], prefix: str = "", budget: int = EXPLORER_BYTES
+        self,
+        images: dict[str, bytes],
+        digests: dict[str, str],
+        prefix: str = "",
+        budget: int = EXPLORER_BYTES,
+        cells: Collection[str] | None = None,
     ) -> None:
-        """Pictures of every cell for some measurements, names by digest, the first as far as all of their cells fit."""
-        wanted = pa.array(list(digests), pa.string())
-        part = self._plan.filter(pc.is_in(self._plan["measurement_digest"], value_set=wanted))
+        """Pictures of every cell for some measurements, names by digest, the first as far as all of their cells fit.
+
+        `cells`, as keys of a page, are the only ones where they are given.
+        """
+        wanted: dict[str, Iterable[str]] = {"measurement_digest": digests}
+        if cells is not None:
+            wanted["cell"] = [one.removeprefix(prefix) for one in cells if one.startswith(prefix)]
+        part = self._plan.where(**wanted)
         by_digest: dict[str, list[dict[str, Any]]] = {digest: [] for digest in digests}
         for item in part.to_pylist():
             by_digest[item["measurement_digest"]].append(item)
@@ -80,20 +90,24 @@ class PictureReader:
                 break
             images |= more
 
-    def add_measured(self, images: dict[str, bytes], digests: dict[str, str]) -> None:
-        """Truth and measurement of each, where they are not there yet."""
-        wanted = pa.array(list(digests), pa.string())
-        part = self._plan.filter(pc.is_in(self._plan["measurement_digest"], value_set=wanted))
-        for item in {item["measurement_digest"]: item for item in part.to_pylist()}.values():
+    def add_measured(self, images: dict[str, bytes], digests: dict[str, str], budget: int = EXPLORER_BYTES) -> None:
+        """Truth and measurement of each, where they are not there yet and fit."""
+        spent = sum(map(len, images.values()))
+        part = self._plan.first_rows("measurement_digest", measurement_digest=digests)
+        for item in part.to_pylist():
             name = digests[item["measurement_digest"]]
-            if f"truth/{name}" not in images and f"y/{name}" not in images:
-                images |= self.measured_images(name, item)
+            if f"truth/{name}" in images or f"y/{name}" in images:
+                continue
+            more = self.measured_images(name, item)
+            spent += sum(map(len, more.values()))
+            if spent > budget:
+                break
+            images |= more
 
     def digests(self, measurements: Iterable[str]) -> dict[str, str]:
         """Names by digest, in the order of the names."""
         names = list(dict.fromkeys(measurements))
-        here = pc.is_in(self._plan["measurement"], value_set=pa.array(names, pa.string()))
-        rows = self._plan.filter(here).select(["measurement", "measurement_digest"]).to_pylist()
+        rows = self._plan.first_rows("measurement_digest", measurement=names).to_pylist()
         known = {row["measurement_digest"]: row["measurement"] for row in rows}
         return dict(sorted(known.items(), key=lambda one: names.index(one[1])))
 
@@ -102,7 +116,16 @@ class PictureReader:
         if solved.get("x") is None:
             return None
         signal = find_signal(solved["signal"])
-        return thumbnail(signal.preview(signal.decode(solved["x"], name)))
+        x = signal.decode(solved["x"], name)
+        return thumbnail(signal.preview_beside(x, self._y(item, signal)))
+
+    def _y(self, item: dict[str, Any], signal: Signal) -> Tensor | None:
+        """What was measured, where a preview shows it; None where it cannot be read."""
+        if signal.marks:
+            with suppress(InputError):
+                stored = self._measured(item)
+                return measurement(stored) if stored else None
+        return None
 
     def solved(self, shard: str, item: str) -> dict[str, Any]:
         """A solved row's picture and trace; nothing where it is not committed."""
@@ -114,15 +137,12 @@ class PictureReader:
 
     def items_of(self, cell: str, measurements: Sequence[str], seed: int) -> list[dict[str, Any]]:
         """The plan's rows of some measurements of a cell."""
-        here = pc.and_(pc.equal(self._plan["cell"], cell), pc.equal(self._plan["seed"], seed))
-        named = pc.is_in(self._plan["measurement"], value_set=pa.array(measurements, pa.string()))
-        rows: list[dict[str, Any]] = self._plan.filter(pc.and_(here, named)).to_pylist()
+        rows: list[dict[str, Any]] = self._plan.where(cell=[cell], seed=[seed], measurement=measurements).to_pylist()
         return sorted(rows, key=lambda row: measurements.index(row["measurement"]))
 
     def _items(self, rows: Sequence[PictureRow]) -> dict[tuple[str, str, int], dict[str, Any]]:
         """The plan's rows of all that may be shown, by cell, measurement and seed."""
-        shown = pa.array(sorted({row.measurement for row in rows}), pa.string())
-        part = self._plan.filter(pc.is_in(self._plan["measurement"], value_set=shown))
+        part = self._plan.where(measurement={row.measurement for row in rows})
         return {(item["cell"], item["measurement"], item["seed"]): item for item in part.to_pylist()}
 
     def _row_images(
@@ -151,7 +171,7 @@ class PictureReader:
         try:
             signal = row_signal(stored)
             if stored["truth"] is not None:
-                found[f"truth/{name}"] = thumbnail(signal.preview(decode_truth(stored)))
+                found[f"truth/{name}"] = thumbnail(signal.preview_beside(decode_truth(stored), self._y(item, signal)))
             y = signal.preview_measurement(measurement(stored))
             if y is not None:
                 found[f"y/{name}"] = thumbnail(y)
@@ -163,7 +183,11 @@ class PictureReader:
         if self.manifest is None:
             return {}
         place = item["manifest_shard"], item["manifest_row"]
-        return read_row(self.manifest.fetch_measured([place], [item["measurement_digest"]]), 0)
+        return self._fetched(place, item["measurement_digest"])
+
+    def _fetch(self, place: tuple[int, int], digest: str) -> dict[str, Any]:
+        assert self.manifest is not None
+        return read_row(self.manifest.fetch_measured([place], [digest]), 0)
 
     def _read_shard(self, shard: str) -> dict[str, dict[str, Any]]:
         rows = self.folder.read_solved(shard, columns=["item", "signal", "x", "trace"]).to_pylist()

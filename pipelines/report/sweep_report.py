@@ -1,13 +1,14 @@
 """A sweep's folder, local or `s3://`, as the content of a report: committed Parquet alone, also while it runs."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from eval.record import SweepRecord
 from eval.report.content import Facts, Failure, Other, Report, TaskFacts
+from eval.report.explored import most_different
 from operators import TASKS, InputError
 from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan.planning import Plan
@@ -17,6 +18,8 @@ from pipelines.report.traces import read_traces
 from pipelines.score.lost_rows import lost_rows
 from pipelines.score.stored_sweep import StoredSweep
 
+BESIDE_BYTES = 4 * 2**20
+"""More for the pictures of other sweeps."""
 _EXAMPLES = 3
 _FAILURES = 20
 
@@ -40,20 +43,17 @@ def read_report(
     reader = PictureReader(folder, plan, manifest)
     pictures = reader.read(record, cells)
     traces = read_traces(reader, record, pictures.images) if spec.keep.traces else []
-    digests = reader.digests([*measurements, *(row.measurement for row in pictures.rows)])
-    _refuse_missing(measurements, digests, spec.name)
-    reader.add_measured(pictures.images, {digest: name for digest, name in digests.items() if name in measurements})
-    reader.add_all_cells(pictures.images, digests)
-    others = _others(sweep, against)
-    for one, other in zip(others, against, strict=True):
-        beside = PictureReader(other.folder, other.plan, None)
-        beside.add_all_cells(pictures.images, digests, f"{one.name}:", EXPLORER_BYTES + 4 * 2**20)
+    wanted, others = reader.digests(measurements), _others(sweep, against)
+    _refuse_missing(measurements, wanted, spec.name)
+    beside = {f"{one.name}:": PictureReader(of.folder, of.plan, None) for one, of in zip(others, against, strict=True)}
+    different = most_different(record, others, cells)
+    _add_explored(pictures.images, reader, beside, wanted, different, [row.measurement for row in pictures.rows])
     facts = Facts(
         name=spec.name,
         where=folder.store.url(),
         prior=sweep.prior,
         expected=sweep.expected,
-        scored=len(sweep.scores.table),
+        scored=len(sweep.scores),
         failed=sweep.failed,
         specification=yaml.safe_dump(spec.model_dump(mode="json", exclude={"tracking": {"uri"}}), sort_keys=False),
         details=_details(sweep.summary, plan, sweep.devices()),
@@ -61,15 +61,43 @@ def read_report(
         failures=_failures(record),
         notes=[*notes, *reader.notes, *(f"{note}." for note in sweep.notes)],
     )
-    return Report(facts, record, pictures, traces, others, tuple(measurements))
+    return Report(facts, record, pictures, traces, others, tuple(measurements), tuple(cells))
+
+
+def _add_explored(
+    images: dict[str, bytes],
+    reader: PictureReader,
+    beside: Mapping[str, PictureReader],
+    wanted: dict[str, str],
+    different: Sequence[tuple[str, list[str]]],
+    shown: Sequence[str],
+) -> None:
+    """What the explorer has pictures of: what was asked for, then where its two cells differ most, then all cells."""
+    sides = [
+        ("", reader, EXPLORER_BYTES),
+        *((name, one, EXPLORER_BYTES + BESIDE_BYTES) for name, one in beside.items()),
+    ]
+    reader.add_measured(images, wanted)
+    for name, cells in different:
+        digests = reader.digests([name])
+        reader.add_measured(images, digests)
+        for prefix, one, budget in sides:
+            one.add_all_cells(images, digests, prefix, budget, cells)
+    digests = wanted | reader.digests(shown)
+    for prefix, one, budget in sides:
+        one.add_all_cells(images, digests, prefix, budget)
+
+
+def _digests(sweep: StoredSweep) -> set[str]:
+    return {*sweep.plan.rows.first_rows("measurement_digest")["measurement_digest"].to_pylist()}
 
 
 def _others(sweep: StoredSweep, against: Sequence[StoredSweep]) -> list[Other]:
     """By their names; one of the same name is told by its place. A sweep that saw nothing of the same is refused."""
-    mine = set(sweep.plan.rows.plain["measurement_digest"].to_pylist())
+    mine = _digests(sweep)
     others: list[Other] = []
     for one in against:
-        if mine.isdisjoint(one.plan.rows.plain["measurement_digest"].to_pylist()):
+        if mine.isdisjoint(_digests(one)):
             raise InputError(
                 f"--against: {one.folder.url} saw none of the measurements of {sweep.folder.url}; "
                 "sweeps of one manifest can be compared."
@@ -149,10 +177,8 @@ def _details(summary: dict[str, Any], plan: Plan, devices: list[str]) -> dict[st
 
 def _failures(record: SweepRecord) -> list[Failure]:
     """The most frequent sentences first."""
-    table = record.scores.table
-    failed = table.filter(table["error"].is_valid()).select(["error", "measurement", "cell"])
     groups: dict[str, list[str]] = defaultdict(list)
-    for row in failed.to_pylist():
-        groups[row["error"]].append(f"{row['measurement']} ({record.cell(row['cell']).title})")
+    for error, measurement, cell in record.scores.failures:
+        groups[error].append(f"{measurement} ({record.cell(cell).title})")
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return [Failure(error, len(rows), rows[:_EXAMPLES]) for error, rows in ordered[:_FAILURES]]

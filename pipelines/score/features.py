@@ -154,13 +154,13 @@ def cell_distances(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring])
         asked |= {name: scoring for name in scoring.distribution if name not in asked}
     if not asked:
         return None
-    items, expected = plan.rows.ids, plan.rows.per_cell()
+    expected = plan.rows.per_cell()
     results: list[tuple[str, DistributionResult]] = []
     sources = {name: (scoring.id, distribution_network(name)) for name, scoring in asked.items()}
     for source in dict.fromkeys(sources.values()):
         names = [name for name in sources if sources[name] == source]
         with tempfile.TemporaryDirectory(prefix="g2d2-features-") as place:
-            stored = _Stored(folder, plan, *source, items, Path(place))
+            stored = _Stored(folder, plan, *source, Path(place))
             for cell in plan.cells:
                 results += [(cell.id, stored.distance(name, cell.id)) for name in names]
     rows = [
@@ -226,12 +226,13 @@ _ABSENT = -1
 class _Stored:
     """Features of all shards in one file on disk, so that a large sweep's do not have to fit in memory."""
 
-    def __init__(self, folder: SweepFolder, plan: Plan, scoring: str, network: str, items: pa.Array, place: Path):
+    def __init__(self, folder: SweepFolder, plan: Plan, scoring: str, network: str, place: Path):
         self.network, self.dim = network, 0
         self.rows: dict[str, list[_Row]] = {cell.id: [] for cell in plan.cells}
         count, path, stored = 0, place / "features.f32", folder.feature_shards(scoring, network)
         with path.open("wb") as file:
-            for shard in (shard for shard in plan.shards if shard.name in stored):
+            shards = [shard for shard in plan.shards if shard.name in stored]
+            for shard, items in zip(shards, plan.rows.ids_of(shards), strict=True):
                 name = folder.features_name(scoring, network, shard.name)
                 table = folder.store.read_table(name, columns=[*FEATURE_KEYS, "features"])
                 with readable(folder.store.url(name)):

@@ -1,4 +1,4 @@
-"""What the measurement alone is worth: the x it shows, scored once per measurement, to hold methods against."""
+"""What a measurement alone is worth, and its truth: the x that each shows, scored once, to hold methods against."""
 
 import math
 from collections import defaultdict
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import torch
 
 from eval.metrics import ScoredRow, metric_columns, metric_info, score_rows
+from eval.record.measured import real_column
 from operators import InputError, find_signal, stack_operators
 from pipelines.console.progress import progress
 from pipelines.manifest import Manifest, content_digest, read_row
@@ -41,10 +42,10 @@ def score_measurements(
 ) -> None:
     """Score the plan's measurements that are not yet, or all `again`; a fault is told and costs no result."""
     try:
-        scorer = ReferenceScorer(spec.output, spec.manifest, scoring.id, tuple(judged(scoring.metrics)))
-        if not scorer.metrics:
+        scorer = ReferenceScorer.of(spec, scoring)
+        if not scorer.metrics and not scorer.alone:
             return
-        for chunk in folder.reference_chunks(scoring.id) if again else ():
+        for chunk in folder.reference_chunks(scoring.id) if again else _outdated(folder, scoring):
             folder.delete(folder.references_name(scoring.id, chunk))
         chunks = _missing_chunks(folder, plan, scoring.id)
         if len(chunks):
@@ -66,13 +67,23 @@ def judged(metrics: Iterable[str]) -> list[str]:
     return [name for name in metrics if metric_info(name).direction != "none"]
 
 
+def looking_at_x_alone(metrics: Iterable[str]) -> list[str]:
+    """Those that read nothing but x: only by them can a truth be worth more or less."""
+    return [name for name in metrics if not metric_info(name).needs]
+
+
+def _real_columns(metrics: Iterable[str]) -> list[str]:
+    return [real_column(name) for name in metric_columns(looking_at_x_alone(metrics))]
+
+
 def collected_references(folder: SweepFolder, plan: Plan, scorings: Sequence[Scoring]) -> pa.Table | None:
     """The metrics of all scorings as one file beside the chunks; None, and told, where they cannot be read."""
     table: pa.Table | None = None
     try:
         for scoring in scorings:
             known = [] if table is None else table.column_names
-            metrics = [name for name in metric_columns(judged(scoring.metrics)) if name not in known]
+            columns = [*metric_columns(judged(scoring.metrics)), *_real_columns(scoring.metrics)]
+            metrics = [name for name in columns if name not in known]
             other = read_references(folder, plan, scoring.id, metrics) if metrics else None
             if other is not None:
                 table = other if table is None else _joined(table, other, metrics)
@@ -129,29 +140,56 @@ class ReferenceScorer:
     manifest_url: str
     scoring: str
     metrics: tuple[str, ...]
-    """As the specification names them."""
+    """Of what measurements show, as the specification names them."""
+    alone: tuple[str, ...] = ()
+    """Of truths."""
+
+    @classmethod
+    def of(cls, spec: SweepSpec, scoring: Scoring) -> "ReferenceScorer":
+        names = scoring.metrics
+        return cls(spec.output, spec.manifest, scoring.id, tuple(judged(names)), tuple(looking_at_x_alone(names)))
 
     @cached_property
     def manifest(self) -> Manifest:
         return Manifest.open(self.manifest_url)
 
     def __call__(self, chunk: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Commit a chunk's scores; a measurement that shows no x, or has no truth to hold it against, has NaN."""
+        """Commit a chunk's scores: NaN where a measurement shows no x, or has no truth."""
         places = [(row["manifest_shard"], row["manifest_row"]) for row in rows]
         table = self.manifest.fetch_measured(places, [row["digest"] for row in rows])
         stored = {row["digest"]: read_row(table, index) for index, row in enumerate(rows)}
-        shown = _estimates({digest: row for digest, row in stored.items() if content_digest(row) == digest})
-        metrics = [loaded_metric(name) for name in self.metrics]
-        columns = score_rows(metrics, list(shown.values()))
-        numbers = {digest: {name: columns[name][place] for name in columns} for place, digest in enumerate(shown)}
-        unscored = dict.fromkeys(columns, math.nan)
-        lines = [{name: row[name] for name in MEASUREMENT_KEYS} | numbers.get(row["digest"], unscored) for row in rows]
+        whole = {digest: row for digest, row in stored.items() if content_digest(row) == digest}
+        numbers = _numbers(self.metrics, _estimates(whole))
+        of_truths = _numbers(self.alone, _truths(whole) if self.alone else {})
+        numbers |= {real_column(name): values for name, values in of_truths.items()}
+        lines = [
+            {name: row[name] for name in MEASUREMENT_KEYS}
+            | {name: values.get(row["digest"], math.nan) for name, values in numbers.items()}
+            for row in rows
+        ]
         folder = SweepFolder(self.output)
         folder.store.write_table(
             folder.references_name(self.scoring, chunk),
-            pa.Table.from_pylist(lines, schema=measurement_schema(columns)),
+            pa.Table.from_pylist(lines, schema=measurement_schema(numbers)),
         )
         return {"rows": len(rows)}
+
+
+def _numbers(metrics: Iterable[str], rows: dict[str, ScoredRow]) -> dict[str, dict[str, float]]:
+    """By column, the values of rows by digest."""
+    columns = score_rows([loaded_metric(name) for name in metrics], list(rows.values()))
+    return {name: dict(zip(rows, values.tolist(), strict=True)) for name, values in columns.items()}
+
+
+def _truths(measured: dict[str, dict[str, Any]]) -> dict[str, ScoredRow]:
+    """By digest, the truth in the place of a reconstruction; a row without one, or that cannot be read, is absent."""
+    truths = {}
+    for digest, row in measured.items():
+        with suppress(InputError):
+            own = scored_row(row, torch.empty(0))
+            if own.truth is not None:
+                truths[digest] = replace(own, x=own.truth)
+    return truths
 
 
 def _estimates(measured: dict[str, dict[str, Any]]) -> dict[str, ScoredRow]:
@@ -169,6 +207,14 @@ def _estimates(measured: dict[str, dict[str, Any]]) -> dict[str, ScoredRow]:
             clip = find_signal(operator.signal).clip
             estimates |= {d: replace(row, x=clip(one)) for (d, row), one in zip(rows.items(), x.float(), strict=True)}
     return estimates
+
+
+def _outdated(folder: SweepFolder, scoring: Scoring) -> list[str]:
+    """Chunks of an earlier version, which did not score truths."""
+    if not (wanted := {*_real_columns(scoring.metrics)}):
+        return []
+    names = {chunk: folder.references_name(scoring.id, chunk) for chunk in folder.reference_chunks(scoring.id)}
+    return [chunk for chunk, name in names.items() if wanted - {*folder.store.read_table(name).column_names}]
 
 
 def _missing_chunks(folder: SweepFolder, plan: Plan, scoring: str) -> pa.Table:

@@ -1,17 +1,18 @@
 """What a race came to, for terminal, MLflow and report: marks of cells, confirmed winners, who left when and why."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from eval.metrics import metric_info
 from eval.record import SweepRecord
 from eval.record.numbers import shown
-from eval.record.race_words import Confirmation, RaceWords
+from eval.record.race_words import LEFT, Confirmation, RaceWords
 from eval.record.word_tables import WordTable
 from eval.scores import CellValues, ScoreTable
 from eval.statistics import bootstrap_interval
-from eval.statistics.selection import taken
+from eval.statistics.shared_rows import taken
 from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.race_course import draw_order
 from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
@@ -25,15 +26,25 @@ def race_words(spec: SweepSpec, race: RaceRecord, scores: ScoreTable) -> RaceWor
     won = [(heat, heat.winner) for heat in race.heats if heat.winner is not None and heat.winner.cell in known]
     return RaceWords(
         marks={one.cell: mark(heat, one) for heat in race.heats for one in heat.runners},
+        unranked=frozenset(unranked(race)),
         confirmations=[confirmation(scores, heat, one, spec.race.seed) for heat, one in won if one is not None],
         metric=metric_info(spec.race.raced(chosen_metrics(spec))[0]).name,
     )
 
 
+def unranked(race: RaceRecord) -> Iterator[str]:
+    """Cells that left; where the arms of a task race apart, all that do not lead, since races end at other places."""
+    apart = Counter(heat.task for heat in race.heats)
+    for heat in race.heats:
+        for one in heat.runners:
+            if one.left_after is not None or (apart[heat.task] > 1 and one.cell != heat.leader):
+                yield one.cell
+
+
 def mark(heat: HeatRecord, runner: Runner) -> str:
     """`won`, `left after 24`, or `in`."""
     if runner.left_after is not None:
-        return f"left after {runner.end}"
+        return f"{LEFT} {runner.end}"
     return "won" if heat.winner is runner else "in"
 
 
@@ -47,7 +58,7 @@ def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int
         part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
         if part.finite.any():
             means[name] = bootstrap_interval(part.values, part.measurements)
-    return Confirmation(heat.name, winner.cell, len(aside), means)
+    return Confirmation(heat.name, winner.cell, len(aside), means, frozenset(aside))
 
 
 def departures(heat: HeatRecord, record: SweepRecord) -> WordTable:

@@ -1,7 +1,7 @@
 """Committed scores as races read them: by cell and measurement in the order of the race, seeds averaged."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,11 @@ class Standings:
         """What is read of a scored table."""
         return [*_KEYS, *(info.name for info in self.metrics)]
 
-    def load(self, folder: SweepFolder, plan: Plan, scoring: str) -> None:
-        """Take in everything that is scored."""
-        for _, table in score_tables(folder, plan, scoring, self.columns):
-            self.take(table)
+    def load(self, folder: SweepFolder, plan: Plan, scoring: str, again: Collection[str] = ()) -> None:
+        """Take in everything that is scored, but for shards that are to be scored again: what they hold may change."""
+        for shard, table in score_tables(folder, plan, scoring, self.columns):
+            if shard not in again:
+                self.take(table)
 
     def take(self, table: pa.Table) -> None:
         """Results of some work items; one that failed counts as known and has no value."""

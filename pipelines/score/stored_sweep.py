@@ -14,7 +14,7 @@ from eval.scores import ScoreTable
 from pipelines.plan.planning import Plan, stored_spec
 from pipelines.plan.race_record import RaceRecord, read_plan, read_race
 from pipelines.plan.sweep_spec import SweepSpec
-from pipelines.score.committed import current_scores, unscored_notes
+from pipelines.score.collecting import current_scores, unscored_notes
 from pipelines.score.features import distance_notes, distances_by_cell, read_distances
 from pipelines.score.measurement_scores import read_collected
 from pipelines.score.race_results import race_words
@@ -51,7 +51,7 @@ class StoredSweep:
             spec=stored_spec(folder, summary),
             summary=summary,
             plan=plan,
-            scores=ScoreTable(current_scores(folder, plan, known_scorings(folder, summary)), where=url),
+            scores=current_scores(folder, plan, known_scorings(folder, summary), where=url),
             scores_url=url,
             distances=distances_by_cell(read_distances(folder, plan.id, scoring)),
             measured=read_collected(folder, plan.id, scoring),
@@ -117,18 +117,17 @@ class StoredSweep:
     @cached_property
     def failed(self) -> int:
         """Scored rows that carry an error."""
-        errors = self.scores.table["error"]
-        return len(errors) - int(errors.null_count)
+        return int(self.scores.errors.total())
 
     @property
     def missing(self) -> int:
-        return self.expected - len(self.scores.table)
+        return self.expected - len(self.scores)
 
     @cached_property
     def notes(self) -> list[str]:
         """Which metrics and distances lack images that the sweep has, and what cannot be compared."""
         scorings = known_scorings(self.folder, self.summary)
-        unscored = unscored_notes(self.scores.table, self.folder.url, scorings)
+        unscored = unscored_notes(self.scores, self.folder.url, scorings)
         return [*unscored, *distance_notes(self.distances), *self.record.notes]
 
     def devices(self) -> list[str]:

@@ -99,7 +99,7 @@ def _row(one: SweepEntry) -> list[Entry]:
     best = [f"{one.task}: {one.metric.name} {mean_words(one.mean)}" for one in record.best if one.metric in first]
     return [
         link(one.page, one.name), state, ", ".join(record.tasks), ", ".join(filter(None, record.arms)) or "-",
-        len(record.cells), f"{len(sweep.scores.table)} of {sweep.expected}", sweep.prior or "-",
+        len(record.cells), f"{len(sweep.scores)} of {sweep.expected}", sweep.prior or "-",
         "; ".join(best) or "-",
     ]  # fmt: skip
 

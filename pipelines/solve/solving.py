@@ -18,6 +18,7 @@ from operators.plurals import counted
 from pipelines.plan.sweep_spec import Kept, Resources
 from pipelines.solve.attempts import DEATHS, HANGS, Attempts, Worker
 from pipelines.solve.committing import SolvedShard
+from pipelines.solve.machine_load import MachineLoad
 from pipelines.solve.preparing import Row, prepare
 from pipelines.solve.provenance import provenance
 from pipelines.solve.watchdog import Limit, watchdog
@@ -73,6 +74,7 @@ class ShardSolver:
         """Rows of a batch that fit, by prior and method."""
         self.provenance = provenance(config.resources)
         self.worker = Worker(config.run, self.device, node, living)
+        self.machine = MachineLoad(socket.gethostname(), self.place)
         self.limit = Limit(config.resources.batch_timeout)
 
     def __call__(self, shard: str, items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -85,7 +87,7 @@ class ShardSolver:
         messages, self.news = [*self.news, *what_happened(shard, work.attempts)], []
         return {
             "shard": shard, "rows": len(items), "failed": work.out.failures, "device": self.device,
-            "seconds": time.perf_counter() - started, "messages": messages,
+            "seconds": time.perf_counter() - started, "messages": messages, "load": self.machine.sample(),
         }  # fmt: skip
 
     def method(self, name: str) -> Method[Any, Any]:

@@ -18,6 +18,7 @@ from operators import InputError
 from pipelines.manifest import read_row
 from pipelines.plan.race_record import Lap
 from pipelines.plan.work_items import Shard
+from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.measurement_scores import ReferenceScorer
 from pipelines.score.scoring import ShardScorer
 from pipelines.solve.attaching import Attach, still_wanted
@@ -34,11 +35,12 @@ _LINE = pa.schema(
         ("device", pa.string()),
         ("seconds", pa.float64()),
         ("messages", pa.list_(pa.string())),
+        ("load", pa.struct(LOAD_SCHEMA)),
         ("skipped", pa.bool_()),
     ]
 )
 """What a device says of a shard that it has committed."""
-_SKIPPED = {"rows": 0, "failed": 0, "device": "", "seconds": 0.0, "messages": [], "skipped": True}
+_SKIPPED = {"rows": 0, "failed": 0, "device": "", "seconds": 0.0, "messages": [], "load": None, "skipped": True}
 """Of a shard that nobody wants any more."""
 _RETRIES = "\nFailed to "
 """How the lines begin that Ray Data adds to a worker's sentence, about settings of its own."""

@@ -20,12 +20,13 @@ from pipelines.storage import Store, open_store, readable
 SUMMARY = "sweep.json"
 TOP = (
     SUMMARY, "tracking.json", "plan/", "race/", "solved/", "scores/", "references/", "features/", "results/",
-    "attempts/", "report/", "mlflow.db", "mlartifacts/",
+    "attempts/", "load/", "report/", "mlflow.db", "mlartifacts/",
 )  # fmt: skip
 """All that commands write directly into an output; a database may have companions, as `mlflow.db-journal`."""
 _READ_AHEAD = 16
 
 Record = TypeVar("Record", bound=BaseModel)
+Read = TypeVar("Read")
 
 
 class _Summary(BaseModel):
@@ -109,6 +110,9 @@ class SweepFolder:
     def solved_name(self, shard: str) -> str:
         return f"solved/{shard}.parquet"
 
+    def load_name(self, run: str) -> str:
+        return f"load/{run}.parquet"
+
     def scores_name(self, scoring: str, shard: str) -> str:
         return f"scores/{scoring}/{shard}.parquet"
 
@@ -152,10 +156,10 @@ class SweepFolder:
         name = self.solved_name(shard)
         return self.store.read_table(name) if columns is None else self.store.read_columns(name, columns)
 
-    def read_many(self, shards: Iterable[str], read: Callable[[str], pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+    def read_many(self, shards: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
         """Each shard with what `read` gives for it, in order; some are read ahead, since a store answers slowly."""
         with ThreadPoolExecutor(_READ_AHEAD) as pool:
-            ahead: deque[tuple[str, Future[pa.Table]]] = deque()
+            ahead: deque[tuple[str, Future[Read]]] = deque()
             for shard in shards:
                 ahead.append((shard, pool.submit(read, shard)))
                 if len(ahead) > _READ_AHEAD:

@@ -10,12 +10,13 @@ from eval.record import CellResult
 from eval.scores import ScoreTable
 from pipelines.plan.item_ids import fingerprint
 from pipelines.score.stored_sweep import StoredSweep
+from pipelines.track.charts import log_params
 from pipelines.track.evaluated import Evaluated
 from pipelines.track.metric_names import task_metric
 from pipelines.track.panels import PANEL, TABLE, Panels, logged_table
 from pipelines.track.runs import COUNTED, Content
 
-CONTENT_VERSION = 4
+CONTENT_VERSION = 5
 """Raised when the same results should be logged anew."""
 
 
@@ -39,6 +40,7 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated
             "mlflow.note.content": note, **({"mlflow.loggedArtifacts": logged_table()} if shown else {}),
         },
         params=identity | {name: str(value) for name, value in _settings(cell).items()},
+        axes=log_params(sweep.record, cell),
         metrics=lambda: cell_metrics(sweep, cell)
         | {name: value for one in distances.values() for name, value in _logged(one).items()},
         artifacts=partial(panels.draw, cell),

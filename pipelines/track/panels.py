@@ -10,7 +10,6 @@ from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from PIL import Image, ImageDraw, ImageFont
 
 from eval.record import CellResult
@@ -21,9 +20,11 @@ from pipelines.score.stored_sweep import StoredSweep
 from pipelines.stored_signals import Measured, Planned, StoredSignals
 
 PANEL, TABLE = "panel.png", "measurements.json"
-PICTURES = "truth, measurement, reconstruction"
-"""Name of the table's column of pictures."""
+PICTURES = "output"
+"""Name of the table's column of pictures; under this one MLflow's evaluation page shows it first."""
 _HEIGHT, _GAP, _LINE = 128, 8, 18
+_LARGE = 16
+"""Letters in a picture that MLflow shows smaller than it is."""
 log = logging.getLogger(__name__)
 
 
@@ -37,7 +38,11 @@ class _Row:
 
     @property
     def words(self) -> str:
-        return "   ".join([self.measurement, *(f"{name} {shown(value)}" for name, value in self.scores.items())])
+        return "   ".join([self.measurement, *self.score_words])
+
+    @property
+    def score_words(self) -> list[str]:
+        return [f"{name} {shown(value)}" for name, value in self.scores.items()]
 
 
 class Panels:
@@ -57,10 +62,10 @@ class Panels:
         return {PANEL: encode_png(_sheet(rows)), **_table(rows, list(self._metrics))} if rows else {}
 
     def _row(self, cell: CellResult, item: Planned) -> _Row | None:
-        found = self._signals.reconstruction(item)
+        measured = self._measured[item["measurement"]]
+        found = self._signals.reconstruction(item, None if measured.y is None else measured.y.values)
         if found is None:
             return None
-        measured = self._measured[item["measurement"]]
         parts = {"truth": measured.truth, "measurement": measured.y, "reconstruction": found}
         pictures = {name: _opened(one.png) for name, one in parts.items() if one is not None}
         scores = {name: score for name in self._metrics if (score := self._score(cell, name, item)) is not None}
@@ -104,15 +109,14 @@ class Panels:
     @cached_property
     def _candidates(self) -> pa.Table:
         """The plan's rows of the measurements to show, with the first seed."""
-        sweep, plan = self.sweep, self._signals.plan
-        plan = plan.filter(pc.equal(plan["seed"], sweep.spec.seeds[0]))
-        plan = plan.sort_by([("manifest_shard", "ascending"), ("manifest_row", "ascending")])
-        shown: list[str] = []
-        for task in sweep.record.tasks:
-            cells = pa.array([cell.id for cell in sweep.record.of_task(task)])
-            measured = pc.unique(plan.filter(pc.is_in(plan["cell"], value_set=cells))["measurement"])
-            shown += measured[: sweep.spec.tracking.panels].to_pylist()
-        return plan.filter(pc.is_in(plan["measurement"], value_set=pa.array(shown, pa.string())))
+        rows, record, seeds = self.sweep.plan.rows, self.sweep.record, self.sweep.spec.seeds[:1]
+        place = [("manifest_shard", "ascending"), ("manifest_row", "ascending")]
+        measured = rows.first_rows("measurement", seed=seeds, cell=(cell.id for cell in record.cells)).sort_by(place)
+        by_task: dict[str, list[str]] = {task: [] for task in record.tasks}
+        for cell, name in zip(measured["cell"].to_pylist(), measured["measurement"].to_pylist(), strict=True):
+            by_task[record.cell(cell).task].append(name)
+        shown = [name for names in by_task.values() for name in names[: self.sweep.spec.tracking.panels]]
+        return rows.where(seed=seeds, measurement=shown).sort_by(place)
 
 
 def logged_table() -> str:
@@ -125,7 +129,7 @@ def _table(rows: Sequence[_Row], metrics: Sequence[str]) -> dict[str, bytes]:
     files, data = {}, []
     for index, row in enumerate(rows):
         path = f"table_images/measurements/{index}.png"
-        files[path] = encode_png(row.picture)
+        files[path] = encode_png(_scored(row))
         image = {"type": "image", "filepath": path, "compressed_filepath": path}
         data.append([row.measurement, image, *(row.scores.get(name) for name in metrics)])
     table = {"columns": ["measurement", PICTURES, *metrics], "data": data}
@@ -134,6 +138,27 @@ def _table(rows: Sequence[_Row], metrics: Sequence[str]) -> dict[str, bytes]:
 
 def _opened(content: bytes) -> Image.Image:
     return Image.open(io.BytesIO(content)).convert("RGB")
+
+
+def _scored(row: _Row) -> Image.Image:
+    """The pictures with what they are and their scores above them, in the upper part of a square.
+
+    MLflow's evaluation page shows nothing beside a picture, centres it in a square and cuts off the lower half.
+    """
+    font, lines = ImageFont.load_default(_LARGE), [""]
+    for words in row.score_words:
+        longer = f"{lines[-1]}   {words}".strip()
+        lines = [*lines[:-1], longer] if font.getlength(longer) <= row.picture.width else [*lines, words]
+    lines, step = [line for line in lines if line], _LARGE + 4
+    top = step * (1 + len(lines))
+    image = Image.new("RGB", (row.picture.width, max(row.picture.width, top + row.picture.height)), "white")
+    draw = ImageDraw.Draw(image)
+    for number, line in enumerate(lines):
+        draw.text((0, step * number), line, "black", font)
+    for name, left in row.columns.items():
+        draw.text((left, step * len(lines)), name, "black", font)
+    image.paste(row.picture, (0, top))
+    return image
 
 
 def _sheet(rows: Sequence[_Row]) -> Image.Image:

@@ -7,13 +7,14 @@ their history. `g2d2.logged`, set last, says that the content is there.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pipelines.track.evaluated import Evaluated
 from pipelines.track.server import Server
+from pipelines.track.system_metrics import SystemPoint
 
 SWEEP, GRID_KEY, REVISION, LOGGED = "g2d2.sweep", "grid_key", "g2d2.revision", "g2d2.logged"
 PARENT = "mlflow.parentRunId"
@@ -39,8 +40,12 @@ class Content:
     metrics: Callable[[], dict[str, float]]
     artifacts: Callable[[], dict[str, bytes]]
     failed: bool
+    axes: dict[str, str] = field(default_factory=dict)
+    """Params that charts need beside these; an extended grid may need more of runs that are logged."""
     evaluated: Evaluated | None = None
     """What its metrics are of."""
+    system: Callable[[], Sequence[SystemPoint]] = tuple
+    """How busy the machines were."""
 
 
 class Runs:
@@ -63,6 +68,8 @@ class Runs:
     def complete(self, run: Run, content: Content) -> bool:
         """Log what the run lacks; False if it lacks nothing."""
         if run.data.tags.get(LOGGED) == content.digest:
+            for name in content.axes.keys() - run.data.params.keys():
+                self._call("log_param", run.info.run_id, name, content.axes[name])
             return False
         step = self._revise(run, content)
         metrics = content.metrics()
@@ -70,6 +77,7 @@ class Runs:
         if content.evaluated is not None:
             self._call("log_inputs", run.info.run_id, **content.evaluated.inputs())
         self._log(run, content, metrics, step)
+        self._log_system(run, content.system())
         self.attach(run, content.artifacts())
         self._call("set_terminated", run.info.run_id, "FAILED" if content.failed else "FINISHED")
         self._call("set_tag", run.info.run_id, LOGGED, content.digest)
@@ -95,13 +103,21 @@ class Runs:
         from mlflow.entities import Metric, Param, RunTag
 
         there, of = run.data, {} if content.evaluated is None else content.evaluated.of
+        params = content.params | content.axes
         self._call(
             "log_batch",
             run.info.run_id,
             metrics=[Metric(name, value, run.info.start_time, step, **of) for name, value in metrics.items()],
-            params=[Param(name, value) for name, value in content.params.items() if name not in there.params],
+            params=[Param(name, value) for name, value in params.items() if name not in there.params],
             tags=[RunTag(name, value) for name, value in content.tags().items() if there.tags.get(name) != value],
         )
+
+    def _log_system(self, run: Run, points: Sequence[SystemPoint]) -> None:
+        from mlflow.entities import Metric
+
+        for first in range(0, len(points), _PAGE):
+            metrics = [Metric(*point) for point in points[first : first + _PAGE]]
+            self._call("log_batch", run.info.run_id, metrics=metrics)
 
     def _create(self, content: Content, parent: str | None) -> Run:
         tags = content.tags() | {SWEEP: self.sweep, GRID_KEY: content.key, REVISION: f"0 {content.digest}"}

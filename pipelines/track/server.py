@@ -68,7 +68,12 @@ class Destination:
 
     def run_url(self, experiment: str, run: str) -> str:
         """Where a browser finds a run; the address itself where there is no server."""
-        return f"{self.browser()}/#/experiments/{experiment}/runs/{run}" if self.is_server else self.shown
+        return f"{self.browser()}/{run_path(experiment, run)}" if self.is_server else self.shown
+
+
+def run_path(experiment: str, run: str) -> str:
+    """Of a run's page, within MLflow's pages; without its end they turn into those for chat traces."""
+    return f"#/experiments/{experiment}/runs/{run}?workflowType=machine_learning"
 
 
 def without_credentials(text: str) -> str:

@@ -20,9 +20,11 @@ from pipelines.storage.sweep_folder import read_record
 from pipelines.track.cell_run import CONTENT_VERSION
 from pipelines.track.metric_names import plain_task
 from pipelines.track.runs import Content
+from pipelines.track.server import run_path
 from pipelines.track.spreadsheet import csv_table
+from pipelines.track.system_metrics import system_points
 
-VERSION = 4
+VERSION = 5
 """Raised when the same results should be logged anew in a sweep's own run; its cells have a version of theirs."""
 KEY = "sweep"
 """The grid key of a parent run."""
@@ -64,7 +66,9 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
         for task, of_task in record.measurements.items()
         for metric, mean in of_task.items()
     }
+    real = real_metrics(sweep)
     facts = [specification(sweep), sweep.expected, sweep.summary["manifest_digest"], cell_digests, measured]
+    facts += [real] if real else []
     facts += [sweep.notes] if sweep.notes else []
     facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json")]
     return Content(
@@ -75,7 +79,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
         params=sweep.shared(),
         metrics=lambda: {
             "items": float(sweep.expected), "cells": float(len(sweep.plan.cells)), "failed": float(sweep.failed),
-            "missing": float(sweep.missing), **means, **measured,
+            "missing": float(sweep.missing), **means, **measured, **real,
             **race_metrics(sweep),
         },
         artifacts=lambda: {
@@ -83,7 +87,20 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
             **(report_page(sweep) if page is None else {REPORT: page}),
         },
         failed=bool(sweep.failed or sweep.missing),
+        system=lambda: system_points(sweep.folder),
     )  # fmt: skip
+
+
+def real_metrics(sweep: StoredSweep) -> dict[str, float]:
+    """What the truths are worth by themselves, row by row and as sets: `real_foot_skating/path-5`."""
+    record = sweep.record
+    numbers = {
+        task: {name: mean.mean for name, mean in record.real.get(task, {}).items()} | record.real_sets(task)
+        for task in record.tasks
+    }
+    return {
+        f"real_{name}/{plain_task(task)}": value for task, of_task in numbers.items() for name, value in of_task.items()
+    }
 
 
 def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: StoredSweep) -> Content:
@@ -91,7 +108,7 @@ def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: S
     best = dict.fromkeys(one.cell.id for one in sweep.record.best)
     links = ""
     for id in [*best, *(cell.id for cell in sweep.record.cells if cell.id not in best)]:
-        link = f"- [{sweep.record.cell(id).title}](#/experiments/{experiment}/runs/{runs[id]})\n"
+        link = f"- [{sweep.record.cell(id).title}]({run_path(experiment, runs[id])})\n"
         if len(links) + len(link) > _LINKS:
             links += f"- and more: {len(runs)} cells in all, in the view {sweep.spec.name}\n"
             break
@@ -179,7 +196,7 @@ def _note(sweep: StoredSweep) -> str:
     """Markdown that MLflow shows above the run's tables."""
     record = sweep.record
     counts = (
-        f"{counted(len(record.cells), 'cell')}, {len(sweep.scores.table)} of {counted(sweep.expected, 'image')}, "
+        f"{counted(len(record.cells), 'cell')}, {len(sweep.scores)} of {counted(sweep.expected, 'image')}, "
         f"{sweep.failed} failed, {sweep.missing} missing. Every number: {sweep.scores_url}"
     )
     return "\n\n".join(

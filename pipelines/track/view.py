@@ -8,7 +8,6 @@ import json
 
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.track.charts import chart_state
-from pipelines.track.panels import PICTURES, TABLE
 
 TAG = "mlflow.sharedViewState."
 
@@ -29,7 +28,6 @@ def saved_view(sweep: StoredSweep, parent: str, made: int) -> str:
         "columnOrder": columns,  # else metrics come before params, in the order of the alphabet
         "columnWidths": {_key("params", "task"): 40 + 8 * max(map(len, record.tasks))},
         "runsHiddenMode": "SHOWALL",  # charts begin with ten runs else
-        "artifactViewState": {"selectedTables": [TABLE], "groupByCols": ["measurement"], "outputColumn": PICTURES},
         **chart_state(record),
     }
     view = {"name": sweep.spec.name, "createdAt": made, "updatedAt": made, "state": json.dumps(state)}

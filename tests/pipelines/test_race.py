@@ -7,14 +7,17 @@ from html import unescape
 import pytest
 import yaml
 
+from eval.record.leaderboard import leaderboard
 from eval.record.numbers import shown
 from operators import InputError
 from pipelines.console.result_tables import contrast_lines
 from pipelines.notebook.opened_sweep import Sweep
+from pipelines.plan.planning import read_whole_plan
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.report import render_sweep
 from pipelines.score.race_results import cells_over_measurements, departures
+from pipelines.score.race_standings import Standings
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
@@ -150,6 +153,49 @@ def test_a_race_that_is_over_does_nothing_when_it_is_run_again(raced, manifest, 
     assert {path: path.stat().st_mtime_ns for path in (raced / "solved").iterdir()} == before
 
 
+def test_scores_that_are_to_be_made_again_decide_nothing_meanwhile(raced):
+    sweep, plan = stored(raced), read_whole_plan(SweepFolder(str(raced)))
+    scoring = sweep.summary["scoring"]
+    standings = Standings(sweep.spec, plan)
+    standings.load(sweep.folder, plan, scoring, again={plan.shards[0].name})
+    assert standings.record().heats[0].rounds == 0
+    standings.take(sweep.folder.store.read_table(sweep.folder.scores_name(scoring, plan.shards[0].name)))
+    assert standings.record() == sweep.race
+
+
+def test_those_that_stayed_are_ranked_together_and_those_that_left_are_not(raced):
+    record = stored(raced).record
+    (heat,) = stored(raced).race.heats
+    for cell in record.cells:
+        gone = record.race.mark(cell.id)
+        assert ("psnr" in cell.ranked) != bool(gone)
+        assert cell.marked == (f"{cell.label} ({gone})" if gone else cell.label)
+    (best,) = record.best
+    assert best.cell.id == heat.winner.cell
+    assert best.rivals == len(heat.inside) - 1
+    assert best.unranked == len(heat.runners) - len(heat.inside)
+    (confirmed,) = record.race.confirmations
+    assert best.confirmed == confirmed.means["psnr"]
+    assert any("12 that took no part in choosing it" in remark for remark in best.remarks)
+    board = leaderboard(record)
+    assert [row[board.header.index("race")] for row in board.rows][:2] == ["won", record.race.marks[bicubic(record).id]]
+
+
+def bicubic(record):
+    return next(cell for cell in record.cells if cell.arm == "bicubic")
+
+
+def test_a_contrast_with_an_arm_that_left_is_of_what_it_saw_and_says_so(raced):
+    opened = Sweep.open(raced)
+    rival = bicubic(opened.record)
+    gone = opened.record.race.mark(rival.id)
+    (words,) = [one for one in opened.contrast("wiener", "bicubic") if one.metric.name == "psnr"]
+    assert gone
+    assert words.result.pairs == int(gone.removeprefix("left after "))
+    assert words.judged_b == rival.marked
+    assert words.chosen or len(words.cells_a) == 1
+
+
 def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, local_ray, tmp_path):
     path = spec_file(tmp_path, manifest, race={"among": "arm", "confirm": "rest", "round": 4}, compare="bicubic")
     assert run("sweep", path) == 0
@@ -158,6 +204,9 @@ def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, loca
     assert all(heat.over for heat in heats.values())
     assert heats["bicubic"].rounds == 1
     assert heats["bicubic"].winner.confirmed_from == 4
+    (contrast,) = stored(tmp_path / "race").record.contrasts
+    assert contrast.result.pairs == 60 - heats["wiener"].seen  # where neither of the two was chosen
+    assert not contrast.chosen
 
 
 def test_halving_costs_its_budget(manifest, local_ray, tmp_path):
@@ -217,11 +266,18 @@ def test_the_page_draws_the_race_and_mlflow_has_its_numbers(raced, tmp_path):
 @pytest.mark.parametrize(
     ("race", "sentence"),
     [
-        ("fast", "'fast' must be safe or settings"),
-        ({"metrics": ["fid"]}, "'fid'"),
-        ({"metrics": ["residual"]}, "residual has no better and worse to race by"),
-        ({"delta": {"ssim": 0.1}}, "'ssim' is not raced by"),
-        ({"bound": {"psnr": 0}}, "0 must be above 0"),
+        ("fast", "race is 'fast': it must be safe or settings"),
+        (True, "race is True: it must be safe or settings"),
+        ({"confirm": "all"}, "race.confirm is 'all': it must be rest or a whole number from 0"),
+        ({"metrics": ["fid"]}, "race.metrics: fid is of all images of a cell at once and cannot be raced by"),
+        ({"metrics": ["pnsr"]}, "race.metrics: 'pnsr' (did you mean 'psnr'?): each must be one of the sweep's metrics"),
+        ({"metrics": ["psnr", "psnr"]}, "race.metrics: psnr is there twice"),
+        ({"metrics": ["residual"]}, "race.metrics: residual has no better and worse to race by"),
+        ({"delta": {"ssim": 0.1}}, "race.delta: 'ssim' is not raced by; it must be of psnr"),
+        ({"delta": {"psnr": -1}}, "race.delta.psnr is -1: it must be at least 0"),
+        ({"bound": {"psnr": 0}}, "race.bound.psnr is 0: it must be above 0"),
+        ({"delta": {"psnr": 4}}, "race.delta.psnr is 4: it must be below race.bound.psnr, 4"),
+        ({"bound": {"psnr": 0.05}}, "race.delta.psnr is 0.05: it must be below race.bound.psnr, 0.05"),
         ({"budget": 0.1, "alpha": 0.1}, "budget is of one that promises nothing"),
         ({"confirm": 60}, "race.confirm: 60 measurements are set aside of the 60"),
         ({"budget": 0.01}, "race.budget: 0.01 of 7 cells"),

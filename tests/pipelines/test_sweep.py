@@ -184,6 +184,7 @@ def test_failed_rows_are_solved_again_when_asked(small_manifest, tiny_prior, tmp
     """A reconstruction that was not finite, as stored; the same settings give it again, and now it is whole."""
     values = specification(small_manifest, tiny_prior, tmp_path / "o")
     first = swept(values)
+    before = psnr(first)  # the table is read where it lies, and is written anew below
     folder, shard = first.folder, first.plan.shards[0].name
     rows = folder.read_solved(shard).to_pylist()
     rows[1] |= {"error": "it failed", "image": None}
@@ -192,7 +193,7 @@ def test_failed_rows_are_solved_again_when_asked(small_manifest, tiny_prior, tmp
     assert swept(values).counts.failed == 1
     again = swept(values, retry_failed=True)
     assert (again.counts.complete, again.counts.failed) == (True, 0)
-    assert psnr(again) == psnr(first)
+    assert psnr(again) == before
 
 
 def test_a_bad_row_fails_alone(small_manifest, tiny_prior, tmp_path, capsys):
@@ -276,5 +277,5 @@ def test_traces_and_floats_are_kept_when_asked(small_manifest, tiny_prior, tmp_p
     row = result.folder.read_solved(result.plan.shards[0].name).to_pylist()[0]
     assert len(row["floats"]) == 3 * 8 * 8
     trace = np.load(io.BytesIO(row["trace"]), allow_pickle=False)
-    assert trace["total"].shape == (4, 3)
-    assert trace["prior_sample_2"].shape == (3, 8, 8)
+    assert trace["total"].shape == (4 * 3,)
+    assert trace["snapshot_2"].shape == (3, 8, 8)

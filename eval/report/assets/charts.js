@@ -64,9 +64,9 @@ async function draw(figure, name, chosen = {}, own = null) {
   const svg = place.querySelector("svg");
   for (const [key, value] of [["role", "img"], ["aria-label", `${caption}. The numbers follow as a table.`]]) svg.setAttribute(key, value);
   svg.removeAttribute("aria-roledescription");
-  view.addEventListener("click", (event, item) => { if (item?.datum?.cell) pick(item.datum.cell); });
+  view.addEventListener("click", (event, item) => { if (item?.datum?.cell) pick(item.datum.cell, chosen.metric, figure); });
   const open = figure.querySelector("details")?.open || false;
-  const entry = (row, field, index) => (index === columns.length - 1 && field === "note" && row.cell ? cellButton(row.cell, row[field]) : row[field]);
+  const entry = (row, field, index) => (index === columns.length - 1 && field === "note" && row.cell ? cellButton(row.cell, row[field], chosen.metric, figure) : row[field]);
   const numbers = columns.length ? el("details", { open }, el("summary", { text: "The numbers as a table" }), tableOf(caption, columns.map(([title]) => title), rows.map((row) => columns.map(([, field], index) => entry(row, field, index))))) : null;
   figure.view?.finalize();
   figure.view = view;

@@ -1,11 +1,14 @@
 // Single measurements: one over all cells, and two cells on the measurements on which they differ most.
 
 const whenPicked = [];
-const pick = (cell) => { for (const act of whenPicked) act(cell); };
-const cellButton = (cell, text) => el("button", { type: "button", class: "cell", text, onclick: () => pick(cell) });
+const pick = (...chosen) => { for (const act of whenPicked) act(...chosen); };
+const cellButton = (cell, text, metric, figure) => el("button", { type: "button", class: "cell", text, onclick: () => pick(cell, metric, figure) });
 const exploredOf = (task) => data.explored.find((one) => one.task === task);
 const better = (metric, a, b) => (metricByName.get(metric).direction === "lower" ? a - b : b - a);
 const MOST = 120, PAIRS = 9;
+
+const pictureOf = (of, at, cell) => data.images[`${cell}/${of.measurements[at]}/${of.seeds[at]}`];
+const isPictured = (of, at) => Object.keys(of.cells).some((cell) => pictureOf(of, at, cell));
 
 // A row of tiles; pictures that were not kept leave their scores.
 function tilesFor(of, at, cells, metric) {
@@ -21,13 +24,13 @@ function showMeasurement(host, state) {
   const of = exploredOf(state.task), at = state.at, metric = state.metric;
   const scored = Object.keys(of.cells).filter((cell) => (of.values[metric][cell]?.[at] ?? null) !== null);
   scored.sort((a, b) => better(metric, of.values[metric][a][at], of.values[metric][b][at]));
-  const kept = scored.filter((cell) => data.images[`${cell}/${of.measurements[at]}/${of.seeds[at]}`]).length, names = data.metrics.map((one) => one.name);
+  const kept = scored.filter((cell) => pictureOf(of, at, cell)).length, names = data.metrics.map((one) => one.name);
   const rows = scored.map((cell) => [of.cells[cell], ...names.map((name) => of.values[name][cell]?.[at] ?? null)]);
-  const left = scored.length > MOST ? `; the first ${MOST} of them` : "";
+  const left = !kept ? "" : `${scored.length > MOST ? `; the first ${MOST} of them` : ""}; ${kept} with a picture`;
   host.replaceChildren(
-    el("h3", { text: `${of.measurements[at]}, seed ${of.seeds[at]}: ${scored.length} cells by ${metric}, the best first${left}; ${kept} with a picture` }),
-    tilesFor(of, at, scored.slice(0, MOST), metric),
-    el("details", { open: host.querySelector("details")?.open || false }, el("summary", { text: "The numbers as a table" }), tableOf(`${of.measurements[at]} by every metric`, ["cell", ...names], rows)));
+    el("h3", { text: `${of.measurements[at]}, seed ${of.seeds[at]}: ${scored.length} cells by ${metric}, the best first${left}` }),
+    kept ? el("div", { class: "wall", tabindex: "0", role: "group", "aria-label": "This measurement over all cells" }, tilesFor(of, at, scored.slice(0, MOST), metric)) : el("p", { class: "note", text: `This page keeps its scores only; g2d2 report with --measurement ${of.measurements[at]} keeps its pictures.` }),
+    el("details", { open: !kept || host.querySelector("details")?.open || false }, el("summary", { text: "The numbers as a table" }), tableOf(`${of.measurements[at]} by every metric`, ["cell", ...names], rows)));
 }
 
 function showPair(state) {
@@ -42,22 +45,27 @@ function showPair(state) {
     ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)}${state.a === state.b ? "" : sure} on average over ${both.length} measurements${left}; the first is better on ${ahead}, the second on ${behind}.`
     : "These two cells share no measurement.";
   const most = [...both].sort((i, j) => Math.abs(gap(j)) - Math.abs(gap(i))).slice(0, PAIRS);
+  const pictured = most.filter((at) => pictureOf(of, at, state.a) || pictureOf(of, at, state.b)), name = (at) => `${of.measurements[at]}: ${signed(gap(at))}`;
   document.getElementById("differ").replaceChildren(...most.map((at) =>
-    el("article", { class: "row" }, el("h4", { text: `${of.measurements[at]}: ${signed(gap(at))}` }), tilesFor(of, at, [state.a, state.b], state.metric))));
+    el("article", { class: "row" }, el("h4", { text: name(at) }), pictured.includes(at) ? tilesFor(of, at, [state.a, state.b], state.metric) : el("p", { class: "note", text: `${shown(a[at])} and ${shown(b[at])}; no pictures kept` }))));
+  const own = [state.a, state.b].filter((cell) => cellById.has(cell));
+  document.getElementById("unpictured").textContent = pictured.length < most.length && own.length ? `For pictures of all of these: g2d2 report with --cells ${own.join(" ")}.` : "";
 }
 
 function startExplorer() {
   const host = document.getElementById("explorer");
   if (!host || !data.explored.some((one) => one.measurements.length)) return;
   const place = host.querySelector("#measurement"), controls = host.querySelector(".controls"), pair = host.querySelector("#pair");
-  const wanted = (of) => Math.max(0, of.measurements.findIndex((name) => data.wanted.includes(name)));
+  const wanted = (of) => Math.max(0, [(at) => data.wanted.includes(of.measurements[at]), (at) => isPictured(of, at)].map((test) => of.measurements.findIndex((_, at) => test(at))).find((at) => at >= 0) ?? 0);
   const start = data.explored.find((of) => of.measurements.some((name) => data.wanted.includes(name))) || data.explored[0];
   const state = { task: start.task, metric: (judged[0] || data.metrics[0]).name, at: wanted(start), a: start.best[0], b: start.best[1] ?? start.best[0] };
   const draw = () => { showMeasurement(place, state); showPair(state); };
   const options = (select, list, value) => select.replaceChildren(...list.map(([key, text]) => el("option", { value: key, text, selected: key === value })));
   const refill = () => {
     const of = exploredOf(state.task), seeds = new Set(of.seeds).size > 1, cells = Object.entries(of.cells);
-    options(at, of.measurements.map((name, i) => [String(i), seeds ? `${name}, seed ${of.seeds[i]}` : name]), String(state.at));
+    const named = of.measurements.map((name, i) => [String(i), seeds ? `${name}, seed ${of.seeds[i]}` : name]), has = (wantsPicture) => named.filter((_, i) => isPictured(of, i) === wantsPicture);
+    const groups = [["with pictures", has(true)], ["scores only", has(false)]].filter(([, list]) => list.length);
+    at.replaceChildren(...groups.map(([label, list]) => { const group = el("optgroup", { label }); options(group, list, String(state.at)); return group; }));
     options(first, cells, state.a); options(second, cells, state.b);
   };
   const set = (key) => (value) => { state[key] = value; draw(); };
@@ -68,11 +76,12 @@ function startExplorer() {
   refill();
   draw();
   const picked = document.getElementById("picked");
-  whenPicked.push((cell) => {
-    const of = exploredOf(cellById.get(cell).task), metric = state.metric, column = of.values[metric][cell] || [];
-    const has = of.measurements.map((_, i) => i).filter((i) => data.images[`${cell}/${of.measurements[i]}/${of.seeds[i]}`]).sort((i, j) => better(metric, column[j], column[i]));
+  whenPicked.push((cell, metric, figure) => {
+    const of = exploredOf(cellById.get(cell).task), column = of.values[metric][cell] || [];
+    const has = of.measurements.map((_, i) => i).filter((i) => pictureOf(of, i, cell)).sort((i, j) => better(metric, column[j], column[i]));
     const shownAt = has.length > 6 ? [...has.slice(0, 2), ...has.slice(Math.floor(has.length / 2) - 1).slice(0, 2), ...has.slice(-2)] : has;
     picked?.replaceChildren(el("article", { class: "row" }, el("h3", { text: `${of.cells[cell]}, ${of.task}: ${has.length ? `worst to best of ${has.length} measurements with pictures, by ${metric}` : "no pictures of this cell are kept in this page"}` }), el("div", { class: "gallery" }, ...shownAt.map((i) => tilesFor(of, i, [cell], metric)))));
+    if (picked && !picked.parentNode.contains(figure)) picked.scrollIntoView({ block: "center" });
     if (state.task === of.task) { state.a = cell; first.value = cell; showPair(state); }
   });
 }

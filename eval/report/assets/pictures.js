@@ -5,8 +5,14 @@ function tile(row, key, name, value, missing = "none") {
   const frame = el("span", { class: "frame" }, source ? el("img", { src: source, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "none", text: missing }));
   const image = frame.querySelector("img");
   image?.addEventListener("load", () => image.classList.toggle("sharp", image.naturalWidth <= 96));
-  const button = el("button", { type: "button", class: "tile", "aria-label": `${[name, value].filter(Boolean).join(" ")}, ${row.measurement}: enlarge the row` }, frame, el("span", { class: "name", text: name }), " ", value ? el("span", { class: "value", text: value }) : null);
+  const button = el("button", { type: "button", class: "tile", "aria-label": `${[name, value].filter(Boolean).join(" ")}, ${row.measurement}: enlarge the row` }, frame, el("span", { class: "name" }, ...parts(name)), " ", value ? el("span", { class: "value", text: value }) : null);
   return button;
+}
+
+// A label breaks between its settings, not within them.
+function parts(name) {
+  const words = name.split(", ");
+  return words.flatMap((word, index) => [index ? " " : null, el("span", { class: "part", text: index < words.length - 1 ? `${word},` : word })]);
 }
 
 function zoomTogether(line) {
@@ -25,7 +31,7 @@ function tilesOf(row) {
   const metric = metricByName.get(row.metric);
   const fixed = [[`truth/${row.measurement}`, "truth"], [`y/${row.measurement}`, "measurement"]].filter(([key]) => data.images[key]);
   return [...fixed.map(([key, name]) => tile(row, key, name, "")),
-    ...Object.entries(row.values).map(([id, value]) => tile(row, `${id}/${row.measurement}/${row.seed}`, cellById.get(id).label, value === null ? "failed" : `${metric.name} ${shown(value)}`))];
+    ...Object.entries(row.values).map(([id, value]) => tile(row, `${id}/${row.measurement}/${row.seed}`, cellById.get(id).label, value === null ? (row.unasked.includes(id) ? "not solved" : "failed") : `${metric.name} ${shown(value)}`))];
 }
 
 function enlarge(row) {
@@ -71,7 +77,7 @@ function showSnapshots(figure, traces) {
     const strip = el("div", { class: "tiles strip" }, ...tiles.map(([name, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, name, "").childNodes])));
     zoomTogether(strip);
     const left = trace.snapshots_kept > trace.snapshots.length ? `, ${trace.snapshots.length} of ${trace.snapshots_kept} levels; the others are left out to bound the size of this page` : "";
-    return el("div", {}, el("h4", { text: `${cellById.get(trace.cell).label}: ${trace.measurement}${left}` }), strip);
+    return el("div", {}, el("h3", { text: `${cellById.get(trace.cell).label}: ${trace.measurement}${left}` }), strip);
   });
   figure.hidden = !lines.length;
   figure.replaceChildren(el("figcaption", { text: "Snapshots that the method kept while solving, as t falls, beside the measurement and the truth" }), ...lines);

@@ -106,7 +106,56 @@ def test_where_nothing_is_scored_at_all_nobody_wins_by_that():
     over = race(np.full((3, 16), np.nan), rules(16))
     assert len(over.inside) == 3
     assert not over.left
+    assert over.leader is None
     assert over.over
+
+
+def failing_on_the_hard(count, cells, measurements, seed):
+    """c1 is worse by 0.3 wherever it has a value, and has none of the hardest: by its own mean it is ahead."""
+    random = np.random.default_rng(seed)
+    difficulty = random.normal(20, 3, measurements)
+    merits = difficulty + np.array([0.0, *[-0.3] * (cells - 1)])[:, None]
+    merits += 0.5 * random.normal(size=merits.shape)
+    merits[1, np.argsort(difficulty)[:count]] = np.nan
+    return merits
+
+
+def test_no_cell_wins_by_failing_on_hard_measurements():
+    won = looks_best = 0
+    for seed in range(40):
+        merits = failing_on_the_hard(5, 3, 64, seed)
+        looks_best += np.nanmean(merits[1]) > merits[0].mean()
+        over = race(merits, rules(64))
+        assert "c0" in over.inside
+        won += over.leader == "c1"
+    assert looks_best > 30
+    assert won <= 1
+
+
+def test_neither_does_it_where_halves_leave():
+    ends, stay = halving_rounds(4, 64, 0.5)
+    for seed in range(20):
+        merits = failing_on_the_hard(30, 4, 64, seed)
+        assert race(merits, RaceRules(PSNR, ends, stay=stay)).leader != "c1"
+
+
+def test_a_few_failures_in_a_row_are_no_reason_to_leave():
+    merits = scores([0.3, 0.0], 64)
+    merits[0, :7] = np.nan
+    over = race(merits, rules(64, step=1))
+    assert "c0" in over.inside
+    merits[0, :8] = np.nan
+    assert race(merits, rules(64, step=1)).left[0].seen == 8
+
+
+def test_a_chain_of_cells_that_are_each_worse_by_less_than_delta_does_not_lead_away_from_the_best():
+    """Whoever drops the best by less than delta may itself be dropped by one still worse: it counts if it wins."""
+    races, alpha, step, worse = 40, 0.2, 0.04, 0
+    for seed in range(races):
+        merits = scores(-step * np.arange(8), 96, seed, spread=0.5)
+        over = race(merits, rules(96, alpha=alpha))
+        worse += "c0" not in over.inside and int(over.leader[1:]) * step > 0.05
+    assert worse / races <= alpha
 
 
 def test_ties_stay_to_the_end():

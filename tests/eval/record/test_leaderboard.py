@@ -4,11 +4,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from eval.distribution.results import CellDistance
 from eval.record import SweepRecord
 from eval.record.headline import worse_than_nothing
 from eval.record.leaderboard import leaderboard
+from eval.record.measured import real_column
 from eval.record.typeset import latex, markdown
-from eval.record.word_tables import MEASURED, cell_table
+from eval.record.word_tables import MEASURED, REAL, WordTable, best_table, cell_table
 from eval.scores import ScoreTable
 from tests.eval.record.score_cases import four_arms
 
@@ -80,11 +82,54 @@ def test_latex_has_bold_bests_a_label_and_the_row_of_the_measurement():
     assert markdown(board).count("**") == 2 * len(board.bold)
 
 
+def test_latex_says_once_what_all_rows_have_and_sets_intervals_below_means():
+    rows = [["sr", "star", "g2d2", "24.18 [22.55, 27.11]"], ["sr", "the measurement itself", "-", "-"]]
+    text = latex(WordTable("t", "All of it.", ["task", "arm", "method", "psnr_db"], rows, frozenset({(0, 3)})))
+    assert "All of it. In all rows: task sr, method g2d2." in text
+    assert r"\begin{tabular}{lr}" in text
+    assert r"star & \shortstack[r]{\textbf{24.18}\\{\scriptsize [22.55, 27.11]}} \\" in text
+    assert r"arm & psnr\_db \\" in text
+
+
 def test_cells_that_tie_with_the_best_are_bold_too(record):
     table = cell_table(record)
     bold = {table.rows[line][1] for line, _ in table.bold}
     assert ("star" in bold) == ("twin" in bold)
     assert bold
+
+
+def test_the_truths_have_a_row_and_nothing_is_judged_by_it():
+    """Of every task that has any, with the numbers of its set; also where they are better than every arm."""
+    table = four_arms(images=8)
+    plain = SweepRecord(ScoreTable(table), arms=ARMS, compare="markov")
+    first, second = plain.tasks
+    cell = plain.of_task(first)[0]
+    seen = sorted(set(plain.values(cell, "psnr").measurements))
+    rows = [{"task": first, "measurement": name, real_column("psnr"): 90.0 + at} for at, name in enumerate(seen)]
+    distances = {
+        plain.of_task(first)[0].id: {"diversity_cmu": CellDistance("diversity_cmu", 1.0, 7, 8, of_truth=1.3)},
+        plain.of_task(first)[1].id: {"diversity_cmu": CellDistance("diversity_cmu", 1.1, 8, 8, of_truth=1.2)},
+        plain.of_task(second)[0].id: {"diversity_cmu": CellDistance("diversity_cmu", 1.1, 8, 8, of_truth=1.5)},
+    }
+    record = SweepRecord(
+        ScoreTable(table), arms=ARMS, compare="markov", measured=pa.Table.from_pylist(rows), distances=distances
+    )
+    assert record.real[first]["psnr"].mean == 93.5
+    assert record.measurements == {}
+    cells = cell_table(record)
+    real = {row[0]: dict(zip(cells.header, row, strict=True)) for row in cells.rows if row[1] == REAL}
+    assert real[first]["psnr ↑"].startswith("93.5")
+    assert (real[first]["diversity_cmu"], real[first]["n"]) == ("1.200", "8"), "of the cell with most of them"
+    assert (real[second]["psnr ↑"], real[second]["diversity_cmu"], real[second]["n"]) == ("-", "1.500", "-")
+    board = leaderboard(record)
+    assert [row[0] for row in board.rows if row[1] == REAL] == [first, second]
+    best = best_table(record)
+    assert best.header[-1] == REAL
+    assert {(row[0], row[1]): row[-1] for row in best.rows}[first, "psnr"] == "93.50"
+    assert "the real ones: 93.50" in next(one for one in record.best if one.metric.name == "psnr").remarks
+    assert worse_than_nothing(record) == []
+    assert [one.cell.id for one in record.best] == [one.cell.id for one in plain.best]
+    assert cells.bold == cell_table(SweepRecord(ScoreTable(table), arms=ARMS, compare="markov")).bold
 
 
 def test_arms_that_are_no_better_than_the_measurement_are_warned_of():

@@ -10,6 +10,10 @@ import time
 from pathlib import Path
 
 import aiohttp
+import axe_core_python
+
+AXE = Path(axe_core_python.__file__).parent / "axe.min.js"
+"""The accessibility checker."""
 
 PATIENCE = 120
 """Seconds for anything to happen: machines are busy."""

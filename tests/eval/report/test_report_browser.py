@@ -8,7 +8,7 @@ from eval.record import SweepRecord
 from eval.report import Facts, Report, Section, Series, line_chart, render_page
 from eval.scores import ScoreTable
 from tests.eval.record.score_cases import TASKS, four_arms
-from tests.eval.report.browser import PATIENCE, Browser, chromium, may_be_missing
+from tests.eval.report.browser import AXE, PATIENCE, Browser, chromium, may_be_missing
 
 skipped = chromium() is None and may_be_missing()
 pytestmark = [pytest.mark.skipif(skipped, reason="no Chromium here"), pytest.mark.timeout(600)]
@@ -65,7 +65,7 @@ def test_every_chart_is_drawn_with_a_table_beside_it(browser):
     assert len(table(browser, "#forest")) == 4
     assert count(browser, "#more-1 figure[data-chart] .rows_marks path") == 2
     assert count(browser, "#snapshots img") == 4
-    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#snapshots h4').textContent")
+    assert "m000, 2 of 30 levels;" in browser.run("document.querySelector('#snapshots h3').textContent")
 
 
 def test_the_heat_map_follows_its_controls(browser):
@@ -96,6 +96,27 @@ def test_the_best_tile_is_the_best_cell_and_shows_its_pictures(browser):
     assert count(browser, "#picked img") > 2
 
 
+def test_pressing_a_tile_shows_its_pictures_and_pointing_its_settings(browser):
+    browser.run(
+        "document.querySelector('#heat .rows_marks path').scrollIntoView({block: 'center', behavior: 'instant'})"
+    )
+    middle = """(() => {
+        const area = document.querySelectorAll('#heat .rows_marks path')[1].getBoundingClientRect();
+        return [area.left + area.width / 2, area.top + area.height / 2];
+    })()"""
+    end = time.monotonic() + PATIENCE
+    while not browser.run("document.querySelector('.tip').textContent").startswith(
+        "eta_kl "
+    ):  # charts above may move it
+        assert time.monotonic() < end
+        x, y = browser.run(middle)
+        browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    cell = browser.run("document.querySelector('.tip').textContent").splitlines()[1]
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    browser.wait(f"document.querySelector('#picked h3')?.textContent.startsWith({cell!r} + ',')")
+
+
 def test_of_a_metric_without_better_and_worse_the_mean_is_shown(browser):
     """The residual is 1.1 at gamma 0.1 and 2 at gamma 1: the largest is as little best as the smallest."""
     browser.choose("grid-how", "best")
@@ -122,6 +143,17 @@ def test_a_measurement_is_shown_over_all_cells_the_best_first(browser):
     first = browser.run("document.querySelector('#measurement tbody th').textContent")
     assert first.startswith("star")
     browser.choose("explorer-metric", "psnr")
+
+
+def test_the_explorer_begins_with_pictures_and_folds_measurements_without(browser):
+    groups = "[...document.querySelectorAll('#explorer-measurement optgroup')]"
+    assert browser.run(f"{groups}.map((node) => node.label)") == ["with pictures", "scores only"]
+    for group, pictured in ((1, False), (0, True)):
+        browser.choose("explorer-measurement", browser.run(f"{groups}[{group}].querySelector('option').value"))
+        assert (count(browser, "#measurement img") > 0) is pictured
+        assert browser.run("document.querySelector('#measurement details').open") is not pictured
+        assert ("--measurement m" in browser.run("document.querySelector('#measurement').textContent")) is not pictured
+        browser.run("document.querySelector('#measurement details').open = false")
 
 
 def test_two_cells_are_shown_where_they_differ_most(browser):
@@ -210,7 +242,20 @@ def test_controls_have_labels_and_pictures_a_name(browser):
     assert browser.run("[...document.querySelectorAll('select')].every((s) => s.labels.length === 1)")
     assert browser.run("[...document.querySelectorAll('svg')].every((s) => s.getAttribute('aria-label'))")
     assert browser.run("[...document.querySelectorAll('button')].every((b) => b.textContent || b.ariaLabel)")
+    assert count(browser, "svg [role]:not([aria-label], [role=presentation], [role=graphics-object])") == 0
     assert browser.run("document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_to_object_to(browser, width, theme):
+    browser.size(width, 900)
+    browser.choose("theme", theme)
+    browser.run(AXE.read_text(encoding="utf-8") + ";0")
+    violations = "r.violations.map((v) => [v.id, v.nodes.map((node) => node.html.slice(0, 200))])"
+    assert browser.run(f"axe.run().then((r) => {violations})") == []
+    browser.choose("theme", "auto")
+    browser.size(1280, 900)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -227,10 +272,10 @@ def test_a_screen_reader_is_told_the_name_of_all_it_can_reach(browser, width):
 def test_a_button_can_be_called_by_what_it_shows(browser):
     """Who steers by voice says the words on the button; its name must begin with them."""
     named = """[...document.querySelectorAll('button[aria-label]')].map((button) => [
-        button.ariaLabel, [...button.querySelectorAll('span')].map((s) => s.textContent).filter(Boolean).join(' ')])"""
+        button.ariaLabel, [...button.querySelectorAll(':scope > span')].map((s) => s.textContent).filter(Boolean)])"""
     found = browser.run(named)
     assert found
-    assert [name for name, seen in found if not name.startswith(seen)] == []
+    assert [name for name, seen in found if not name.startswith(" ".join(seen))] == []
 
 
 def test_a_phone_needs_no_sideways_scrolling(browser):

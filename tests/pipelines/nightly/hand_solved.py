@@ -13,7 +13,7 @@ from pipelines.plan.planning import make_plan
 from pipelines.schemas import SOLVED_SCHEMA
 from pipelines.score.scorings import SCORING_VERSION, Scoring
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.sweep import _summary, collect, failed_shards
+from pipelines.sweep import collect, failed_shards, sweep_summary
 
 
 @dataclass
@@ -29,7 +29,7 @@ class HandSolved:
         folder = SweepFolder(spec.output)
         plan, own = make_plan(spec, folder), Scoring.of(spec.metrics, spec.distribution)
         scoring = own.id
-        summary = _summary(spec, plan, own)
+        summary = sweep_summary(spec, plan, own)
         folder.write_summary(summary)
         done = folder.solved_shards() - (failed_shards(folder, plan, scoring) if retry_failed else set())
         items = folder.store.read_table(folder.plan_name(plan.id)).to_pylist()

@@ -107,6 +107,15 @@ def test_the_overview_shows_tables_and_pictures(sweep):
     assert "8 cells, 96 images" in repr(sweep)
 
 
+def test_pictures_are_found_by_name_and_shown_large(sweep):
+    pictures = sweep.images("sr4-32/0001", ["star"])
+    assert [pictures["truth"], pictures["measurement"]] == pictures[:2]
+    last = pictures[-1]
+    assert pictures[last.name] is pictures[last.cell] is last
+    assert "min-height:128px" in last._repr_html_()
+    assert f"psnr {last.scores['psnr']:.2f}" in last._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
@@ -130,6 +139,9 @@ def test_without_its_manifest_reconstructions_are_shown_alone(tmp_path):
     pictures = sweep.images("sr4-32/0001")
     assert len(pictures) == 2
     assert "truth and measurement are not shown" in pictures.notes[0]
+    assert "truth and measurement are not shown" in pictures._repr_html_()
+    with pytest.raises(InputError, match=r"picture: 'truth' is not among .* star, .*; truth and measurement are not"):
+        pictures["truth"]
     assert sweep._repr_html_().count("<img") == 2
 
 

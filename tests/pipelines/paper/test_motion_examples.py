@@ -27,7 +27,7 @@ DENSITIES = ["path-1", "path-2", "path-5", "path-25pct", "path-all"]
 EMBEDDED = "cmu-motion"
 CELLS = {
     "humanml3d-density-5": 2, "humanml3d-densities": 10, "mini": 3, "mini-density": 10, "mini-iterations": 4,
-    "mini-captured": 3, "mini-actions": 3,
+    "mini-captured": 3, "mini-actions": 3, "mini-distance": 2,
 }  # fmt: skip
 
 

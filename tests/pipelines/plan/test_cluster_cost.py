@@ -1,4 +1,4 @@
-"""Hours and money on devices that are not there, from measured figures or from the paper's."""
+"""Hours and money of devices that are not there, from measured figures or from the paper's."""
 
 import json
 
@@ -7,10 +7,11 @@ import pytest
 from g2d2.methods.g2d2 import G2D2
 from operators import InputError
 from pipelines.plan.cells import Cell
-from pipelines.plan.cluster_cost import cluster_cost, parse_price
+from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
 
 ROW = {"way": "eager", "batch": 4, "prior_seconds": 0.2, "decoder_seconds": 0.1, "error": None}
 BENCH = {
+    "bench": "gpu",
     "shape": "ithq",
     "device": "A100",
     "rows": [
@@ -21,41 +22,81 @@ BENCH = {
 }
 
 
-def cell(method="g2d2", **changes):
-    return Cell(0, "id", "recipe", "task", "arm", method, "prior", G2D2().settings(**changes).model_dump())
+def cell(id="id", method="g2d2", prior="cifar10", **changes):
+    return Cell(0, id, "recipe", "task", "arm", method, prior, G2D2().settings(**changes).model_dump())
 
 
-def test_a_measured_file_gives_seconds_by_calls_with_the_range_of_its_rounds(tmp_path):
+@pytest.fixture
+def bench(tmp_path):
     (tmp_path / "gpu.json").write_text(json.dumps(BENCH))
-    cells = [cell(steps=100, iterations=30), cell(steps=10, iterations=10)]
-    cost = cluster_cost(cells, 20, tmp_path / "gpu.json")
-    assert cost.middle == pytest.approx(10 * (100 * 0.2 + 3000 * 0.1 + 10 * 0.2 + 100 * 0.1) / 4)
-    assert (cost.low / cost.middle, cost.high / cost.middle) == pytest.approx((0.9, 1.25))
-    assert "ithq on A100, eager in batches of 4" in cost.source
-    facts = cost.facts(devices=8, price=2.0)
-    assert facts["hours"] == [hours / 8 for hours in facts["device_hours"]]
-    assert facts["money"] == [2 * hours for hours in facts["device_hours"]]
+    return tmp_path / "gpu.json"
+
+
+def test_a_measured_file_gives_seconds_by_calls_with_the_range_of_its_rounds(bench):
+    cells = [cell("long", steps=100, iterations=30), cell("short", steps=10, iterations=10)]
+    seconds = bench_seconds(cells, bench)
+    low, about, high = seconds.total({"long": 10, "short": 3})
+    assert about == pytest.approx((10 * (100 * 0.2 + 3000 * 0.1) + 3 * (10 * 0.2 + 100 * 0.1)) / 4)
+    assert (low / about, high / about) == pytest.approx((0.9, 1.25))
+    assert "ithq on A100, eager in batches of 4" in seconds.source
 
 
 def test_without_a_file_the_papers_figure_is_the_most():
-    cost = cluster_cost([cell(steps=100, iterations=30)], 1000, None)
-    assert cost.high == 194_000
-    assert cost.low < cost.middle < cost.high
-    assert "no GPU was measured" in cost.source
-    assert "money" not in cost.facts(1, None)
+    seconds = paper_seconds([cell(steps=100, iterations=30)])
+    low, about, high = seconds.total({"id": 1000})
+    assert high == pytest.approx(194_000)
+    assert low < about < high
+    assert "no GPU was measured" in seconds.source
 
 
-def test_what_cannot_be_estimated_is_refused(tmp_path):
-    with pytest.raises(InputError, match="figures of g2d2 alone, and the sweep has an arm of dps"):
-        cluster_cost([cell("dps")], 1, None)
-    (tmp_path / "empty.json").write_text(json.dumps(BENCH | {"rows": BENCH["rows"][2:]}))
-    with pytest.raises(InputError, match="no row that was measured"):
-        cluster_cost([cell()], 1, tmp_path / "empty.json")
-    with pytest.raises(InputError, match="cannot be read"):
-        cluster_cost([cell()], 1, tmp_path / "missing.json")
+def test_other_methods_are_not_priced_as_g2d2(bench):
+    cells = [cell(steps=100, iterations=30), cell("filter", "wiener", "")]
+    alone = paper_seconds(cells[:1]).total({"id": 5})
+    for seconds in (paper_seconds(cells), bench_seconds(cells, bench)):
+        assert seconds.uncovered(cells, {"id": 5, "filter": 7}) == {"wiener": 7}
+    assert paper_seconds(cells).total({"id": 5, "filter": 7}) == alone
+    with pytest.raises(InputError, match="of g2d2 alone, and the sweep has none of it but wiener"):
+        paper_seconds(cells[1:])
+
+
+def test_images_of_another_size_than_was_measured_are_named(bench, tmp_path):
+    (small := tmp_path / "small.json").write_text(json.dumps(BENCH | {"x_shape": [3, 32, 32]}))
+    for file in (None, bench):
+        (sentence,) = other_sizes([cell()], file)
+        assert "256x256" in sentence
+        assert "prior cifar10 makes is 32x32" in sentence
+    assert other_sizes([cell()], small) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (BENCH | {"rows": BENCH["rows"][2:]}, "no row that was measured"),
+        (BENCH | {"rows": [ROW | {"seconds_per_image": 0.0, "low": 0.0, "high": 0.0}]}, "seconds_per_image"),
+        (BENCH | {"rows": 5}, "no file that"),
+        (BENCH | {"rows": [5]}, "no file that"),
+        ({"rows": []}, "no file that"),
+        ([1, 2], "no file that"),
+        (3, "no file that"),
+    ],
+)
+def test_json_of_another_kind_is_refused_in_a_sentence(content, sentence, tmp_path):
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=sentence):
+        read_bench(tmp_path / "odd.json")
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    for path in (tmp_path / "missing.json", tmp_path):
+        with pytest.raises(InputError, match=r"cannot be read .No such file|cannot be read .Is a directory"):
+            read_bench(path)
+    (tmp_path / "text").write_text("seconds: 3")
+    with pytest.raises(InputError, match="no file that"):
+        read_bench(tmp_path / "text")
 
 
 def test_prices():
     assert (parse_price("2.1/h"), parse_price("3")) == (2.1, 3.0)
-    with pytest.raises(InputError, match=r"write it as 2\.1/h"):
-        parse_price("2.1/day")
+    for text in ("2.1/day", "-1", "abc", "nan", "9" * 400):
+        with pytest.raises(InputError, match=r"write it as 2\.1/h"):
+            parse_price(text)

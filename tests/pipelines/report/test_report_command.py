@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eval.report import render_page
 from pipelines.plan.race_record import read_plan
 from pipelines.report import PAGE, read_report, render_report
 from pipelines.report.picture_reader import PictureReader
@@ -108,6 +109,21 @@ def test_pictures_stay_within_their_budget(sweep):
     assert sum(map(len, some.images.values())) <= 1000
     assert 0 < len(some.rows) < len(report.pictures.rows)
     assert some.left_out == len(report.pictures.rows) - len(some.rows)
+
+
+def test_where_two_cells_differ_most_their_pictures_are_kept(tmp_path):
+    """The best of each arm at first, and those that are asked for; of measurements that are neither worst nor best."""
+    planted = {(0.001, "markov", 20): 3.0, (0.0003, "star", 21): 3.0, (0.001, "star", 20): 44.0}
+    sweep = FakeSweep(tmp_path, sources=30, psnr=planted).write()
+    report = read_report(read(sweep))
+    shown = {row.measurement for row in report.pictures.rows}
+    cells = {cell.label: cell.id for cell in report.record.cells}
+    pair = [cells["star, eta_kl=0.001"], cells["markov, eta_kl=0.001"]]
+    asked = read_report(read(sweep), pair)
+    (name,) = {key.split("/", 1)[1] for key in asked.pictures.images if key.startswith("truth/") and "0020" in key}
+    assert name not in shown
+    assert all(f"{cell}/{name}/0" in asked.pictures.images for cell in pair)
+    assert values(render_page(asked).decode())["explored"][0]["best"] == pair
 
 
 def test_a_cell_that_is_asked_for_is_shown(sweep):

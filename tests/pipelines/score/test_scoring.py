@@ -10,26 +10,42 @@ import pyarrow as pa
 import pytest
 import torch
 
-from eval.metrics import Scored, build_metric
+from eval.metrics import RowMetric, Scored, build_metric
 from eval.scores import ScoreTable, scoring_version
 from operators import InputError, find_signal
 from pipelines.manifest import Manifest, SourceRow, write_manifest
 from pipelines.plan.planned_items import PlannedItems
 from pipelines.plan.work_items import Shard
 from pipelines.schemas import ITEM_SCHEMA, SOLVED_SCHEMA
-from pipelines.score.committed import collect_scores, current_scores, failed_shards, unscored_notes
+from pipelines.score.collecting import CommittedScores, current_scores, unscored_notes
+from pipelines.score.committed import failed_shards
 from pipelines.score.lost_rows import lost_rows
-from pipelines.score.measurement_scores import ReferenceScorer, collected_references, judged, read_references
+from pipelines.score.measurement_scores import (
+    ReferenceScorer,
+    collected_references,
+    read_references,
+    score_measurements,
+)
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import SCORING_VERSION, Scoring
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.second_signal.series import NAME as SERIES
 
 RMSE = "tests.second_signal.series:Rmse"
+BRIGHTNESS = f"{__name__}:Brightness"
 METHODS = {
     "wiener": {"noise_to_signal": 0.02, "steps": 2},
     "g2d2": {"process": "star", "eta_kl": 0.001, "steps": 0.5, "final": None, "levels": [3, 2]},
 }
+
+
+class Brightness(RowMetric):
+    """Looks at nothing but x."""
+
+    name, direction, summary, needs = "brightness", "higher", "mean of all values", ()
+
+    def rows(self, truth, x, scored):
+        return x.double().flatten(1).mean(1)
 
 
 def picture(seed):
@@ -87,7 +103,8 @@ class Sweep:
         return scoring
 
     def scores(self, *scorings):
-        return collect_scores(self.folder, self.plan, scorings)
+        committed = CommittedScores(self.folder, self.plan, scorings)
+        return committed.under_one_schema(lambda: pa.concat_tables(committed.tables()))
 
 
 @pytest.fixture
@@ -174,17 +191,17 @@ def test_metrics_of_another_scoring_join_by_item(pictures):
     assert scores.info("rmse").source == RMSE
     assert np.isfinite(scores.values("cell-wiener", "rmse").values[:3]).all()
     assert scores.values("cell-g2d2", "rmse").finite.sum() == 0
-    assert unscored_notes(table, "o", [own, added]) == [
+    assert unscored_notes(scores, "o", [own, added]) == [
         f"rmse is scored for 4 of 8 images: `g2d2 score o --metrics {RMSE}` goes on"
     ]
     name = pictures.folder.table_name("p", own.id)
     pictures.folder.store.write_table(name, table)
     for shard in METHODS:  # it is whole, so that no shard is asked
         pictures.folder.store.delete(pictures.folder.scores_name(own.id, shard))
-    assert current_scores(pictures.folder, pictures.plan, [own, added]).schema == table.schema
+    assert current_scores(pictures.folder, pictures.plan, [own, added], "o").table.schema == table.schema
     pictures.score(["psnr"])
     other = Scoring.of(["ssim"])
-    assert "ssim" in current_scores(pictures.folder, pictures.plan, [own, other]).column_names
+    assert "ssim" in current_scores(pictures.folder, pictures.plan, [own, other], "o").metrics
 
 
 @pytest.mark.parametrize(
@@ -231,8 +248,12 @@ def measured_chunk(sweep, metrics):
     scoring = Scoring.of(metrics)
     keys = [{"digest": row["digest"], "measurement": row["id"], "task": "t", "manifest_shard": 0, "manifest_row": place}
             for place, row in enumerate(sweep.rows)]  # fmt: skip
-    ReferenceScorer(sweep.folder.url, sweep.manifest, scoring.id, tuple(judged(metrics)))("chunk", keys)
+    ReferenceScorer.of(spec_of(sweep), scoring)("chunk", keys)
     return scoring
+
+
+def spec_of(sweep):
+    return SimpleNamespace(output=sweep.folder.url, manifest=sweep.manifest)
 
 
 def test_what_a_measurement_shows_is_scored_where_it_has_a_truth(pictures):
@@ -245,6 +266,42 @@ def test_what_a_measurement_shows_is_scored_where_it_has_a_truth(pictures):
     collected = collected_references(pictures.folder, pictures.plan, [scoring])
     assert collected.drop_columns(["psnr"]).equals(table.drop_columns(["psnr"]))
     np.testing.assert_array_equal(collected["psnr"].to_numpy(), table["psnr"].to_numpy())
+
+
+def test_truths_are_scored_by_metrics_that_look_at_x_alone(pictures):
+    scoring = measured_chunk(pictures, ["psnr", BRIGHTNESS])
+    table = collected_references(pictures.folder, pictures.plan, [scoring])
+    assert table.column_names == ["digest", "measurement", "task", "psnr", "brightness", "real brightness"]
+    rows = {row["measurement"]: row for row in table.to_pylist()}
+    for seed in range(3):
+        row, truth = rows[f"t/p{seed}"], picture(seed).double().mean()
+        assert row["real brightness"] == pytest.approx(float(truth), abs=1e-6)
+        assert row["brightness"] != row["real brightness"], "the measurement has noise"
+    assert math.isnan(rows["t/real"]["real brightness"])
+    assert math.isfinite(rows["t/real"]["brightness"])
+
+
+def test_chunks_of_a_version_that_scored_no_truths_are_scored_anew(pictures, monkeypatch):
+    scoring, written = measured_chunk(pictures, [BRIGHTNESS]), []
+    name = pictures.folder.references_name(scoring.id, "chunk")
+    whole = pictures.folder.store.read_table(name)
+    pictures.folder.store.write_table(name, whole.drop_columns(["real brightness"]))
+
+    def here(chunks, scorer):
+        written.extend(chunks["chunk"].to_pylist())
+        yield from (scorer(chunk["chunk"], chunk["rows"]) for chunk in chunks.to_pylist())
+
+    monkeypatch.setattr("pipelines.solve.streaming.score_references", here)
+    monkeypatch.setattr("pipelines.score.measurement_scores.connect", lambda: None)
+    pictures.plan.rows.first_rows = lambda _: pa.table(
+        {"cell": [pictures.plan.cells[0].id] * 4, "measurement_digest": [row["digest"] for row in pictures.rows],
+         "measurement": [row["id"] for row in pictures.rows], "manifest_shard": [0] * 4, "manifest_row": range(4)}
+    )  # fmt: skip
+    for _ in range(2):
+        score_measurements(spec_of(pictures), pictures.folder, pictures.plan, scoring)
+    assert len(written) == 1, "once, and what is whole is left alone"
+    found = collected_references(pictures.folder, pictures.plan, [scoring])
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, whole.to_pylist()))
 
 
 def test_series_show_themselves(walks):

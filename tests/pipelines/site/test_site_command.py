@@ -44,7 +44,7 @@ def index(folder):
 
 def rows(page, caption):
     """Entries of the table with this caption."""
-    part = next(one for one in page.split("<table>") if f"<caption>{caption}" in one).partition("</table>")[0]
+    part = next(one for one in page.split("<table>") if f"<caption><span>{caption}" in one).partition("</table>")[0]
     lines = re.findall(r"<tr.*?</tr>", part, re.DOTALL)
     return [
         [html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r"<t[hd].*?</t[hd]>", line)] for line in lines

@@ -27,13 +27,13 @@ def begin(small_manifest, tiny_prior, tmp_path):
         from pipelines.plan.sweep_spec import SweepSpec
         from pipelines.score.scorings import Scoring
         from pipelines.storage.sweep_folder import SweepFolder
-        from pipelines.sweep import _summary
+        from pipelines.sweep import sweep_summary
 
         values = specification(small_manifest, tiny_prior, output) | changes
         code = run("plan", write_spec(tmp_path / "spec.yaml", values), "--no-calibration")
         if code == 0:
             spec, folder = validate(SweepSpec, values), SweepFolder(output)
-            folder.write_summary(_summary(spec, make_plan(spec, folder), Scoring.of(spec.metrics)))
+            folder.write_summary(sweep_summary(spec, make_plan(spec, folder), Scoring.of(spec.metrics)))
         return code
 
     return plan

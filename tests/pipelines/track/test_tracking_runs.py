@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,10 +14,12 @@ import pytest
 import yaml
 from PIL import Image
 
+from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.features import DISTANCES
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track import TrackingError, track_folder
 from pipelines.track.runs import Runs
+from pipelines.track.system_metrics import system_points
 from tests.pipelines.sweep_cases import run
 from tests.test_docs import ROOT
 
@@ -153,6 +156,22 @@ def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep)
         assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
 
 
+def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_sweep):
+    sweep = make_sweep(eta_kl=[0.0003, 0.001])
+    first = runs_of(sweep, track_folder(sweep.url))[1]
+    assert not [name for run in first.values() for name in run.data.params if name.startswith("log10")]
+    sweep.eta_kl = [0.0003, 0.001, 0.01]
+    sweep.write()
+    tracked = track_folder(sweep.url)
+    _, children = runs_of(sweep, tracked)
+    for child in children.values():
+        assert float(child.data.params["log10 eta_kl"]) == pytest.approx(math.log10(float(child.data.params["eta_kl"])))
+    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
+    state = json.loads(json.loads(next(v for k, v in tags.items() if k.startswith("mlflow.sharedView")))["state"])
+    first_card = state["compareRunCharts"][0]
+    assert (first_card["displayName"], first_card["xaxis"]["key"]) == ("psnr over eta_kl", "log10 eta_kl")
+
+
 def test_a_table_of_the_fixed_measurements_is_there_once_however_often_it_is_logged(sweep):
     def table(name="sr4-32, star, eta_kl=0.0003"):
         run = runs_of(sweep, track_folder(sweep.url))[1][name]
@@ -161,10 +180,14 @@ def test_a_table_of_the_fixed_measurements_is_there_once_however_often_it_is_log
         return run, json.loads(artifact(run, "measurements.json"))
 
     run, first = table()
-    assert first["columns"] == ["measurement", "truth, measurement, reconstruction", "psnr", "ssim", "residual"]
+    assert first["columns"] == ["measurement", "output", "psnr", "ssim", "residual"]
     assert [(row[0], row[2]) for row in first["data"]] == [("sr4-32/0000", 21.0), ("sr4-32/0001", 22.0)]
     picture = Image.open(io.BytesIO(artifact(run, first["data"][0][1]["filepath"])))
-    assert picture.size == (3 * 128 + 2 * 8, 128)
+    assert picture.size == (3 * 128 + 2 * 8,) * 2  # a square, of which MLflow shows the upper half
+    shades = np.asarray(picture.convert("L"))
+    assert (shades[: picture.height // 2, :128] == 40).any(axis=1).sum() >= 128
+    assert (shades[picture.height // 2 + 10 :] == 255).all()
+    assert (shades[:20] < 128).any()  # scores
     sweep.psnr = {(0.0003, "star", 0): 25.0}
     sweep.write()
     assert [row[2] for row in table()[1]["data"]] == [25.0, 22.0]
@@ -191,7 +214,10 @@ def test_metrics_say_on_which_data_and_of_which_prior_they_are(sweep):
     assert {(one.dataset_name, one.dataset_digest) for one in psnr} == {("manifest", digest[:36])}
     note = parent.data.tags["mlflow.note.content"]
     for name, child in children.items():
-        assert f"[{name}](#/experiments/{child.info.experiment_id}/runs/{child.info.run_id})" in note
+        assert (
+            f"[{name}](#/experiments/{child.info.experiment_id}/runs/{child.info.run_id}?workflowType=machine_learning)"
+            in note
+        )
 
 
 def test_the_searches_of_the_page_work_when_pasted(sweep):
@@ -380,3 +406,45 @@ def test_a_damaged_id_of_the_folder_is_named(content, sweep, capsys):
     error = capsys.readouterr().err
     assert f"{file}: it is damaged" in error
     assert error.count("\n") == 1
+
+
+def test_the_load_of_machines_is_the_sweeps_system_metrics(sweep):
+    def write(run, times):
+        known = [
+            {"time": at, "host": host, "cpu_percent": 10 * at, "memory_gib": 2.5}
+            for at in times
+            for host in ("second", "first")[at == 1 :]
+        ]
+        table = pa.Table.from_pylist(known, schema=LOAD_SCHEMA)
+        SweepFolder(sweep.url).store.write_table(f"load/{run}.parquet", table)
+
+    def history_of(name):
+        parent, children = runs_of(sweep, track_folder(sweep.url))
+        assert not [name for child in children.values() for name in child.data.metrics if name.startswith("system/")]
+        points = mlflow_client(sweep).get_metric_history(parent.info.run_id, name)
+        return [(one.step, one.timestamp, one.value) for one in points]
+
+    write("late", [3])
+    write("early", [1, 2])
+    known = [(0, 1000, 10.0), (1, 2000, 20.0), (2, 3000, 30.0)]
+    assert history_of("system/node_0/cpu_percent") == known
+    assert history_of("system/node_1/cpu_percent") == [(0, 2000, 20.0), (1, 3000, 30.0)]
+    assert history_of("system/node_0/gpu_percent") == []
+    sweep.psnr = {(0.0003, "star", 0): 25.0}
+    sweep.write()
+    write("later", [4])
+    assert history_of("system/node_0/cpu_percent") == [*known, (3, 4000, 40.0)]
+
+
+def test_a_long_series_is_thinned_so_that_a_longer_one_repeats_its_points(tmp_path):
+    folder = SweepFolder(str(tmp_path))
+
+    def logged(count):
+        known = [{"time": float(at), "host": "a", "memory_gib": 1.0} for at in range(count)]
+        folder.store.write_table("load/run.parquet", pa.Table.from_pylist(known, schema=LOAD_SCHEMA))
+        return system_points(folder)
+
+    assert system_points(folder) == []
+    few, some, many = logged(3), logged(600), logged(3000)
+    assert (len(few), len(some), len(many)) == (3, 300, 375)
+    assert set(many[:75]) <= set(some)
