@@ -79,16 +79,15 @@ def _measured(args: argparse.Namespace, chosen: Degradation, stem: str, path: Pa
 def _write_motion(args: argparse.Namespace, chosen: Degradation, stem: str, path: Path) -> str:
     """The line that says what was measured of a clip, or is wanted by a drawn path."""
     seed = item_seed(args.seed, stem)
-    truth, y, operator = motion_measurement(path, args, chosen, seed)
-    sigma = 0.0 if truth is None else chosen.sigma
+    _, y, operator = motion_measurement(path, args, chosen, seed)
     stored: Path = args.out / f"{stem}-measurement.npy"
     write_npy(y, stored)
-    named = {"id": stem, "signal": MOTION, "operator": chosen.operator, "sigma": sigma, "seed": seed}
+    named = {"id": stem, "signal": MOTION, "operator": chosen.operator, "sigma": chosen.sigma, "seed": seed}
     write_bytes(json.dumps(named | _facts(operator), indent=1).encode(), stored.with_suffix(".json"))
     if preview := find_signal(MOTION).preview_measurement(y):
         write_bytes(preview, stored.with_suffix(".png"))
     shape = "x".join(map(str, y.shape))
-    return f"{stored}  {chosen.operator}  {shape} of {operator.x_shape[0]} frames  sigma {sigma:g}"
+    return f"{stored}  {chosen.operator}  {shape} of {operator.x_shape[0]} frames  sigma {chosen.sigma:g}"
 
 
 def _facts(operator: Operator) -> dict[str, Any]:

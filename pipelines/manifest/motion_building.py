@@ -137,12 +137,14 @@ def drawn_row(
     places, heights = drawn
     if operator != "path" or len(params.get("joints", ("pelvis",))) != 1:
         raise InputError(f"path: a drawn path is of one joint; {operator} with other settings measures more.")
+    if settings.sigma:
+        raise InputError(f"sigma: {settings.sigma:g} m is noise on positions of a clip, and a drawn path has none.")
     seed, shape = item_seed(settings.seed, row_id(task, name)), (len(places), FEATURES)
     own = {"seed": seed} | params | {"axes": "xz" if heights is None else "xyz"}
     built = build_operator(operator, own, x_shape=shape)
     points = places if heights is None else torch.stack([places[:, 0], heights, places[:, 1]], dim=-1)
     y = points[built.get_buffer("frames")[0]].unsqueeze(1).float()  # (K, 1, 2 or 3)
-    return SourceRow(name, None, operator, own, 0.0, seed, prompt, label, task=task, y=y, x_shape=shape)
+    return SourceRow(name, None, operator, own, settings.sigma, seed, prompt, label, task=task, y=y, x_shape=shape)
 
 
 def _drawings(settings: MotionSettings) -> dict[str, Callable[[], Drawn]]:

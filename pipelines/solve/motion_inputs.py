@@ -61,7 +61,7 @@ def motion_measurement(
 ) -> tuple[Tensor | None, Tensor, Operator]:
     """The truth where it is known, what was measured or drawn, and the operator."""
     if str(path) in args.path:
-        return _drawn(str(path), args, degrade.params)
+        return _drawn(str(path), args, degrade)
     truth = read_clip(str(path), args.fps)
     signal = find_signal(MOTION)
     if problem := signal.problem(truth):
@@ -73,13 +73,21 @@ def motion_measurement(
     return truth, y, operator
 
 
-def _drawn(path: str, args: argparse.Namespace, params: dict[str, Any]) -> tuple[None, Tensor, Operator]:
+def _drawn(path: str, args: argparse.Namespace, degrade: Degradation) -> tuple[None, Tensor, Operator]:
+    params: dict[str, Any] = degrade.params
     if not {"keyframes", "frames"} & set(params):
         step = (args.frames - 1) / (EVEN - 1)
         params = params | {"frames": sorted({round(place * step) for place in range(EVEN)})}
     settings = validate(
         MotionSettings,
-        {"source": path, "operator": args.operator, "params": params, "seed": args.seed, "frames": args.frames},
+        {
+            "source": path,
+            "operator": args.operator,
+            "params": params,
+            "sigma": degrade.sigma,
+            "seed": args.seed,
+            "frames": args.frames,
+        },  # fmt: skip
         where="solve",
     )
     drawn = read_drawing(path, args.frames)

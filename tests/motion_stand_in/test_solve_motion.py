@@ -80,6 +80,7 @@ def test_what_was_solved_can_be_compared(tmp_path, capsys):
         (("--path", "cirle"), "path: 'cirle' is unknown (did you mean 'circle'?)"),
         (("--path", "circle", "--task", "sr4-32"), "task: 'sr4-32' is none of motions"),
         (("--path", "circle", "--measured"), "measured: a stored measurement of a motion"),
+        (("--path", "circle", "--sigma", "0.05"), "sigma: 0.05 m is noise on positions of a clip"),
         (("--path", "circle", "--frames", "300"), "frames: 300 must be from 20 to 196"),
         (("--path", "circle", "--operator", "identity"), "operator: identity measures the signal 'image'"),
         (("nothing.npy",), "clip nothing.npy"),

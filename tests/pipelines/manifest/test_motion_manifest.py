@@ -213,6 +213,7 @@ def test_the_same_command_builds_the_same_manifest(tmp_path, capsys):
         ("circle", ("--task", "path-3"), "did you mean"),
         ("circle", ("--operator", "identity"), "operator: identity measures the signal 'image' and these are motions"),
         ("circle", ("--set", "joints=[pelvis, head]"), "a drawn path is of one joint"),
+        ("circle", ("--sigma", "0.05"), "sigma: 0.05 m is noise on positions of a clip, and a drawn path has none"),
         ("circle", ("--set", "keyframes=300"), "keyframes is 300: the clip has 196 frames"),
         ("circle", ("--resize",), "--resize: it says nothing about the signal 'motion'"),
         ("circle", ("--frames", "500"), "frames"),
