@@ -87,7 +87,7 @@ def _drawn(path: str, args: argparse.Namespace, degrade: Degradation) -> tuple[N
             "sigma": degrade.sigma,
             "seed": args.seed,
             "frames": args.frames,
-        },  # fmt: skip
+        },
         where="solve",
     )
     drawn = read_drawing(path, args.frames)
