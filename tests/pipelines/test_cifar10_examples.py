@@ -121,6 +121,7 @@ def test_a_preset_was_tried_on_other_images_than_it_is_judged_on(preset, searche
     assert tuned_settings(folder, method, preset).settings(method, task, {}) in tried
 
 
+@pytest.mark.slow
 def test_the_picture_shows_every_arm_of_a_sweep(local_ray, tmp_path):
     build_manifest(BuildSettings(source="cifar10-heldout", tasks=TASKS, limit=4), str(tmp_path / "manifest"))
     values = {

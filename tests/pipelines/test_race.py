@@ -196,6 +196,7 @@ def test_a_contrast_with_an_arm_that_left_is_of_what_it_saw_and_says_so(raced):
     assert words.chosen or len(words.cells_a) == 1
 
 
+@pytest.mark.slow
 def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, local_ray, tmp_path):
     path = spec_file(tmp_path, manifest, race={"among": "arm", "confirm": "rest", "round": 4}, compare="bicubic")
     assert run("sweep", path) == 0

@@ -32,17 +32,13 @@ def asked(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["first", "resumed"])
-def test_the_plan_is_read_once_and_each_folder_listed_once(again, asked, small_manifest, tiny_prior, tmp_path):
+def test_the_plan_is_read_once_and_each_folder_listed_once(asked, small_manifest, tiny_prior, tmp_path):
     values = specification(small_manifest, tiny_prior, tmp_path / "o", distribution=["fd_vgg16"], metrics=["psnr"])
     spec = validate(SweepSpec, values, where="specification")
-    if again:
-        run_sweep(spec)
+    for plan_parts in (1, 2):  # the work items, and on resuming the cells' file beside them
         asked.clear()
-    result = run_sweep(spec)
-    assert result.counts.complete
-    listed = {place: count for (name, place), count in asked.items() if name == "list"}
-    assert listed
-    assert set(listed.values()) == {1}, listed
-    # the work items, and on resuming the cells' file beside them
-    assert asked["open_source", "plan"] <= (2 if again else 1), asked
+        assert run_sweep(spec).counts.complete
+        listed = {place: count for (name, place), count in asked.items() if name == "list"}
+        assert listed
+        assert set(listed.values()) == {1}, listed
+        assert asked["open_source", "plan"] <= plan_parts, asked

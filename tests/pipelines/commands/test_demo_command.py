@@ -1,8 +1,11 @@
 """The demo is a sweep like any other: it ends with tables and the way on, and solves nothing twice."""
 
+import pytest
+
 from pipelines import cli
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_tables_and_shows_them_again(local_ray, tmp_path, capsys):
     assert cli.main(["demo", "--out", str(tmp_path), "--images", "1"]) == 0
     out = capsys.readouterr().out

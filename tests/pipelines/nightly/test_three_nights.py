@@ -25,6 +25,7 @@ def house(plant, tiny_prior, tmp_path, capsys):
     return path, night
 
 
+@pytest.mark.slow
 def test_accept_an_unchanged_night_passes_a_wrong_gamma_is_caught_and_named(house, tmp_path, monkeypatch):
     # fresh workers would take longer than all three nights; the slow tests calibrate on them
     monkeypatch.setattr("pipelines.nightly.night.calibrate", lambda _: [read_device(torch.device("cpu"))])

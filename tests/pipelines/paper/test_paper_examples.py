@@ -366,6 +366,7 @@ def quick(folder, name):
     return folder
 
 
+@pytest.mark.slow
 def test_a_mini_runs_to_its_table_and_resumes(local_ray, tmp_path, capsys, monkeypatch):
     folder, out = quick(tmp_path / "examples", "forget-coefficient"), tmp_path / "out"
     assert run("paper", folder, "--out", out, "--json") == 0
