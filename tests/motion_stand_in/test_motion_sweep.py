@@ -1,12 +1,12 @@
 """Motions walk the whole road: manifests of clips and of drawn paths, sweep, scores; with Ray report and MLflow too."""
 
-import mlflow
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 import torch
 import yaml
+from mlflow import MlflowClient
 
 from eval.embedding_sets import set_frechet
 from eval.motion_evaluators import load_evaluator
@@ -132,8 +132,8 @@ def test_report_and_mlflow_of_a_sweep(sweep):
     page = (sweep / "with-ray" / "report" / "index.html").read_text()
     assert "path_error" in page
     assert "data:image/" in page
-    mlflow.set_tracking_uri(f"sqlite:///{sweep}/mlflow.db")
-    runs = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    client = MlflowClient(f"sqlite:///{sweep}/mlflow.db")
+    runs = client.search_runs([one.experiment_id for one in client.search_experiments()])
     assert any("path_error" in " ".join(one.data.metrics) for one in runs)
 
 
