@@ -51,8 +51,8 @@ class Run:
 
     def pictures(self) -> list[tuple[str, bytes]]:
         names = sorted(self.folder.solved_shards())
-        rows = [row for name in names for row in self.folder.read_solved(name, ["item", "image"]).to_pylist()]
-        return sorted((row["item"], row["image"]) for row in rows)
+        rows = [row for name in names for row in self.folder.read_solved(name, ["item", "x"]).to_pylist()]
+        return sorted((row["item"], row["x"]) for row in rows)
 
 
 @stands_for(
