@@ -32,9 +32,10 @@ function tableOf(caption, header, rows) {
       el("thead", {}, el("tr", {}, ...header.map((text, index) => el("th", { scope: "col", class: index && rows.some((row) => typeof row[index] === "number") ? "number" : null, text })))), el("tbody", {}, ...rows.map(line))));
 }
 
+const offer = (node, options, value) => node.replaceChildren(...options.map(([key, text]) => el("option", { value: key, selected: key === value, text })));
 function choose(host, name, label, options, value, act) {
-  const select = el("select", { id: name, onchange: () => act(select.value) },
-    ...options.map(([key, text]) => el("option", { value: key, selected: key === value, text })));
+  const select = el("select", { id: name, onchange: () => act(select.value) });
+  offer(select, options, value);
   host.append(el("div", { class: "control" }, el("label", { for: name, text: label }), select));
   return select;
 }

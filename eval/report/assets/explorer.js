@@ -4,7 +4,9 @@ const whenPicked = [];
 const pick = (...chosen) => { for (const act of whenPicked) act(...chosen); };
 const cellButton = (cell, text, metric, figure) => el("button", { type: "button", class: "cell", text, onclick: () => pick(cell, metric, figure) });
 const exploredOf = (task) => data.explored.find((one) => one.task === task);
+// Of a metric that judges nothing the larger comes first, and no words call it better.
 const better = (metric, a, b) => (metricByName.get(metric).direction === "lower" ? a - b : b - a);
+const wordsFor = (metric) => (metricByName.get(metric).direction === "none" ? { first: "the largest first", over: "larger", rising: "least to largest" } : { first: "the best first", over: "better", rising: "worst to best" });
 const MOST = 120, PAIRS = 9;
 
 const pictureOf = (of, at, cell) => data.images[`${cell}/${of.measurements[at]}/${of.seeds[at]}`];
@@ -28,7 +30,7 @@ function showMeasurement(host, state) {
   const rows = scored.map((cell) => [of.cells[cell], ...names.map((name) => of.values[name][cell]?.[at] ?? null)]);
   const left = !kept ? "" : `${scored.length > MOST ? `; the first ${MOST} of them` : ""}; ${kept} with a picture`;
   host.replaceChildren(
-    el("h3", { text: `${of.measurements[at]}, seed ${of.seeds[at]}: ${scored.length} cells by ${metric}, the best first${left}` }),
+    el("h3", { text: `${of.measurements[at]}, seed ${of.seeds[at]}: ${scored.length} cells by ${metric}, ${wordsFor(metric).first}${left}` }),
     kept ? el("div", { class: "wall", tabindex: "0", role: "group", "aria-label": "This measurement over all cells" }, tilesFor(of, at, scored.slice(0, MOST), metric)) : el("p", { class: "note", text: `This page keeps its scores only; g2d2 report with --measurement ${of.measurements[at]} keeps its pictures.` }),
     el("details", { open: !kept || host.querySelector("details")?.open || false }, el("summary", { text: "The numbers as a table" }), tableOf(`${of.measurements[at]} by every metric`, ["cell", ...names], rows)));
 }
@@ -42,7 +44,7 @@ function showPair(state) {
   const sure = low === null ? "; the page keeps no interval of this pair" : ` [${shown(low)}, ${shown(high)}] (95 %, paired)`;
   const left = of.left_out ? `, ${of.left_out} more did not fit here` : "";
   document.getElementById("difference").textContent = both.length
-    ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)}${state.a === state.b ? "" : sure} on average over ${both.length} measurements${left}; the first is better on ${ahead}, the second on ${behind}.`
+    ? `${of.cells[state.a]} minus ${of.cells[state.b]} by ${state.metric}: ${signed(mean)}${state.a === state.b ? "" : sure} on average over ${both.length} measurements${left}; the first is ${wordsFor(state.metric).over} on ${ahead}, the second on ${behind}.`
     : "These two cells share no measurement.";
   const most = [...both].sort((i, j) => Math.abs(gap(j)) - Math.abs(gap(i))).slice(0, PAIRS);
   const pictured = most.filter((at) => pictureOf(of, at, state.a) || pictureOf(of, at, state.b)), name = (at) => `${of.measurements[at]}: ${signed(gap(at))}`;
@@ -60,13 +62,12 @@ function startExplorer() {
   const start = data.explored.find((of) => of.measurements.some((name) => data.wanted.includes(name))) || data.explored[0];
   const state = { task: start.task, metric: (judged[0] || data.metrics[0]).name, at: wanted(start), a: start.best[0], b: start.best[1] ?? start.best[0] };
   const draw = () => { showMeasurement(place, state); showPair(state); };
-  const options = (select, list, value) => select.replaceChildren(...list.map(([key, text]) => el("option", { value: key, text, selected: key === value })));
   const refill = () => {
     const of = exploredOf(state.task), seeds = new Set(of.seeds).size > 1, cells = Object.entries(of.cells);
     const named = of.measurements.map((name, i) => [String(i), seeds ? `${name}, seed ${of.seeds[i]}` : name]), has = (wantsPicture) => named.filter((_, i) => isPictured(of, i) === wantsPicture);
     const groups = [["with pictures", has(true)], ["scores only", has(false)]].filter(([, list]) => list.length);
-    at.replaceChildren(...groups.map(([label, list]) => { const group = el("optgroup", { label }); options(group, list, String(state.at)); return group; }));
-    options(first, cells, state.a); options(second, cells, state.b);
+    at.replaceChildren(...groups.map(([label, list]) => { const group = el("optgroup", { label }); offer(group, list, String(state.at)); return group; }));
+    offer(first, cells, state.a); offer(second, cells, state.b);
   };
   const set = (key) => (value) => { state[key] = value; draw(); };
   choose(controls, "explorer-task", "Task", same(data.tasks), state.task, (value) => { const of = exploredOf(value); Object.assign(state, { task: value, at: wanted(of), a: of.best[0], b: of.best[1] ?? of.best[0] }); refill(); draw(); });
@@ -76,11 +77,12 @@ function startExplorer() {
   refill();
   draw();
   const picked = document.getElementById("picked");
-  whenPicked.push((cell, metric, figure) => {
+  whenPicked.push((cell, chosen, figure) => {
+    const metric = chosen ?? state.metric;  // charts without a choice of metric follow the explorer's own
     const of = exploredOf(cellById.get(cell).task), column = of.values[metric][cell] || [];
     const has = of.measurements.map((_, i) => i).filter((i) => pictureOf(of, i, cell)).sort((i, j) => better(metric, column[j], column[i]));
     const shownAt = has.length > 6 ? [...has.slice(0, 2), ...has.slice(Math.floor(has.length / 2) - 1).slice(0, 2), ...has.slice(-2)] : has;
-    picked?.replaceChildren(el("article", { class: "row" }, el("h3", { text: `${of.cells[cell]}, ${of.task}: ${has.length ? `worst to best of ${has.length} measurements with pictures, by ${metric}` : "no pictures of this cell are kept in this page"}` }), el("div", { class: "gallery" }, ...shownAt.map((i) => tilesFor(of, i, [cell], metric)))));
+    picked?.replaceChildren(el("article", { class: "row" }, el("h3", { text: `${of.cells[cell]}, ${of.task}: ${has.length ? `${wordsFor(metric).rising} of ${has.length} measurements with pictures, by ${metric}` : "no pictures of this cell are kept in this page"}` }), el("div", { class: "gallery" }, ...shownAt.map((i) => tilesFor(of, i, [cell], metric)))));
     if (picked && !picked.parentNode.contains(figure)) picked.scrollIntoView({ block: "center" });
     if (state.task === of.task) { state.a = cell; first.value = cell; showPair(state); }
   });

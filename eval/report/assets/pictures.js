@@ -46,9 +46,9 @@ function enlarge(row) {
 function startPictures() {
   const host = document.getElementById("pictures");
   if (!host || !data.rows.length) return;
-  const has = (task) => [...new Set(data.rows.filter((row) => row.task === task).map((row) => row.metric))];
+  const has = (task) => names(data.metrics).filter(([name]) => data.rows.some((row) => row.task === task && row.metric === name));
   const tasks = [...new Set(data.rows.map((row) => row.task))];
-  const state = { task: tasks[0], metric: has(tasks[0])[0], kind: "all" };
+  const state = { task: tasks[0], metric: has(tasks[0])[0][0], kind: "all" };
   const controls = host.querySelector(".controls"), place = host.querySelector(".gallery");
   const draw = () => {
     const rows = data.rows.filter((row) => row.task === state.task && row.metric === state.metric && (state.kind === "all" || row.kind === state.kind));
@@ -63,8 +63,13 @@ function startPictures() {
     }));
     if (!rows.length) place.replaceChildren(el("p", { text: "No pictures of this kind were kept within the page's budget." }));
   };
-  choose(controls, "pictures-task", "Task", same(tasks), state.task, (value) => { state.task = value; draw(); });
-  choose(controls, "pictures-metric", "Ranked by", same(data.metrics.filter((metric) => has(tasks[0]).includes(metric.name)).map((metric) => metric.name)), state.metric, (value) => { state.metric = value; draw(); });
+  choose(controls, "pictures-task", "Task", same(tasks), state.task, (value) => {
+    state.task = value;
+    if (!has(value).some(([name]) => name === state.metric)) state.metric = has(value)[0][0];
+    offer(metric, has(value), state.metric);
+    draw();
+  });
+  const metric = choose(controls, "pictures-metric", "Ranked by", has(state.task), state.metric, (value) => { state.metric = value; draw(); });
   choose(controls, "pictures-kind", "Rows", [["all", "worst, median, best"], ["worst", "worst"], ["median", "median"], ["best", "best"]], "all", (value) => { state.kind = value; draw(); });
   draw();
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import axe_core_python
+import pytest
 
 AXE = Path(axe_core_python.__file__).parent / "axe.min.js"
 """The accessibility checker."""
@@ -27,6 +28,13 @@ def chromium():
 def may_be_missing():
     """Where G2D2_BROWSER is `required`, as in CI, a browser that is missing fails tests instead of skipping them."""
     return os.environ.get("G2D2_BROWSER") != "required"
+
+
+NEEDS_BROWSER = [
+    pytest.mark.skipif(chromium() is None and may_be_missing(), reason="no Chromium here"),
+    pytest.mark.timeout(600),
+]
+"""Marks of modules that open pages."""
 
 
 class Browser:
@@ -131,3 +139,23 @@ class Browser:
         self.loop.close()
         self.process.terminate()
         self.process.wait(PATIENCE)
+
+    def nothing_went_wrong(self):
+        """The console is empty and nothing was fetched."""
+        self.run("0")  # what the page said last has then arrived
+        assert self.problems == []
+        assert [url for url in self.requests if not url.startswith("file:")] == []
+
+
+def count(browser, selector):
+    return browser.run(f"document.querySelectorAll({selector!r}).length")
+
+
+def table(browser, figure):
+    """The numbers under a chart, as its transforms made them."""
+    lines = f"[...document.querySelectorAll('{figure} details tbody tr')]"
+    return browser.run(f"{lines}.map((line) => [...line.children].map((node) => node.textContent))")
+
+
+def caption(browser, figure):
+    return browser.run(f"document.querySelector('{figure} figcaption').textContent")

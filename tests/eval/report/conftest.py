@@ -8,10 +8,22 @@ import pytest
 from PIL import Image
 
 from eval.record import SweepRecord
-from eval.report import Facts, Failure, Pictures, Report, TaskFacts, TraceCurves
+from eval.report import (
+    Facts,
+    Failure,
+    Pictures,
+    Report,
+    Section,
+    Series,
+    TaskFacts,
+    TraceCurves,
+    line_chart,
+    render_page,
+)
 from eval.report.shown_cells import picture_rows
 from eval.scores import ScoreTable
 from tests.eval.record.score_cases import TASKS, score_table
+from tests.eval.report.browser import Browser
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked=1'>"
 
@@ -73,3 +85,33 @@ def report(record):
     )
     pictured = [type(row)(**(vars(row) | {"prompt": HOSTILE})) for row in rows]
     return Report(facts, record, Pictures(pictured, images), traces)
+
+
+@pytest.fixture(scope="module")
+def browser(report, tmp_path_factory):
+    """With the report's page open, and sections of a caller's own on it."""
+    folder = tmp_path_factory.mktemp("browser")
+    nights = ["mon", "tue", "wed", "thu", "fri"]
+    cells = [Series(f"cell {i}", nights, [20.0 + i, 20.1 + i, None, 20.2 + i, 20.3 + i]) for i in range(7)]
+    new = Series("cell 1: new level", nights, [None, None, None, 21.2, None], marks="cell 1")
+    extra = [
+        Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])])),
+        Section("Gaps", line_chart("psnr of cells", "night", "dB", [*cells, new])),
+        Section("Named", line_chart("both", "night", "dB", [Series("a", nights, [1.0] * 5, arm="markov")])),
+    ]
+    (folder / "page.html").write_bytes(render_page(report, extra))
+    browser = Browser(folder / "profile")
+    try:
+        browser.size(1280, 900)
+        browser.open(folder / "page.html")
+        yield browser
+    finally:
+        browser.close()
+
+
+@pytest.fixture
+def quiet(browser):
+    """Whatever a test does, the console stays empty and the network unused."""
+    yield
+    browser.nothing_went_wrong()
+    assert browser.run("window.hacked") is None

@@ -5,57 +5,12 @@ import time
 import pytest
 
 from eval.record import SweepRecord
-from eval.report import Facts, Report, Section, Series, line_chart, render_page
+from eval.report import Facts, Report, render_page
 from eval.scores import ScoreTable
 from tests.eval.record.score_cases import TASKS, four_arms
-from tests.eval.report.browser import AXE, PATIENCE, Browser, chromium, may_be_missing
+from tests.eval.report.browser import AXE, NEEDS_BROWSER, PATIENCE, caption, count, table
 
-skipped = chromium() is None and may_be_missing()
-pytestmark = [pytest.mark.skipif(skipped, reason="no Chromium here"), pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def browser(report, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("browser")
-    nights = ["mon", "tue", "wed", "thu", "fri"]
-    cells = [Series(f"cell {i}", nights, [20.0 + i, 20.1 + i, None, 20.2 + i, 20.3 + i]) for i in range(7)]
-    new = Series("cell 1: new level", nights, [None, None, None, 21.2, None], marks="cell 1")
-    extra = [
-        Section("Trend", line_chart("psnr by night", "night", "dB", [Series("star", ["mon", "tue"], [20.0, 21.0])])),
-        Section("Gaps", line_chart("psnr of cells", "night", "dB", [*cells, new])),
-        Section("Named", line_chart("both", "night", "dB", [Series("a", nights, [1.0] * 5, arm="markov")])),
-    ]
-    (folder / "page.html").write_bytes(render_page(report, extra))
-    browser = Browser(folder / "profile")
-    try:
-        browser.size(1280, 900)
-        browser.open(folder / "page.html")
-        yield browser
-    finally:
-        browser.close()
-
-
-@pytest.fixture(autouse=True)
-def quiet(browser):
-    """Whatever a test does, the console stays empty and the network unused."""
-    yield
-    assert browser.problems == []
-    assert [url for url in browser.requests if not url.startswith("file:")] == []
-    assert browser.run("window.hacked") is None
-
-
-def count(browser, selector):
-    return browser.run(f"document.querySelectorAll({selector!r}).length")
-
-
-def table(browser, figure):
-    """The numbers under a chart, as its transforms made them."""
-    lines = f"[...document.querySelectorAll('{figure} details tbody tr')]"
-    return browser.run(f"{lines}.map((line) => [...line.children].map((node) => node.textContent))")
-
-
-def caption(browser, figure):
-    return browser.run(f"document.querySelector('{figure} figcaption').textContent")
+pytestmark = [*NEEDS_BROWSER, pytest.mark.usefixtures("quiet")]
 
 
 def test_every_chart_is_drawn_with_a_table_beside_it(browser):
