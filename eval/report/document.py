@@ -14,6 +14,9 @@ from g2d2.version import __version__
 
 _PROGRAM = ("elements.js", "charts.js", "controls.js", "pictures.js", "explorer.js", "page.js")
 
+_NAME = b'<p class="sweep">'
+"""What the name of a page begins with."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -54,11 +57,21 @@ def render_document(document: Document) -> bytes:
     page = templates().get_template("page.html")
     return page.render(
         document=document,
+        home=_home(document.home),
         version=__version__,
         style=Markup(asset("report.css")),
         scripts=[Markup(runtime()), Markup(program)],
         data=Markup(embedded(document.values)),
     ).encode()
+
+
+def with_home(page: bytes, home: str) -> bytes:
+    """A page that was rendered without a link to the one that lists it, with that link; other HTML as it is."""
+    return page.replace(_NAME, _NAME + _home(home).encode(), 1)
+
+
+def _home(home: str) -> Markup:
+    return Markup('<a href="{}">All sweeps</a> / ').format(home) if home else Markup("")
 
 
 def asset(name: str) -> str:

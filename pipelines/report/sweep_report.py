@@ -14,6 +14,7 @@ from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan.planning import Plan
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.report.picture_reader import EXPLORER_BYTES, PictureReader
+from pipelines.report.sweep_names import unused
 from pipelines.report.traces import read_traces
 from pipelines.score.lost_rows import lost_rows
 from pipelines.score.stored_sweep import StoredSweep
@@ -93,8 +94,8 @@ def _digests(sweep: StoredSweep) -> set[str]:
 
 
 def _others(sweep: StoredSweep, against: Sequence[StoredSweep]) -> list[Other]:
-    """By their names; one of the same name is told by its place. A sweep that saw nothing of the same is refused."""
-    mine = _digests(sweep)
+    """By their names, as `g2d2 site` calls them; refused where nothing of one can be held against the sweep."""
+    mine, version = _digests(sweep), sweep.record.scores.roles.scoring
     others: list[Other] = []
     for one in against:
         if mine.isdisjoint(_digests(one)):
@@ -102,10 +103,15 @@ def _others(sweep: StoredSweep, against: Sequence[StoredSweep]) -> list[Other]:
                 f"--against: {one.folder.url} saw none of the measurements of {sweep.folder.url}; "
                 "sweeps of one manifest can be compared."
             )
-        used = {sweep.spec.name, *(other.name for other in others)}
-        others.append(
-            Other(one.spec.name if one.spec.name not in used else f"{one.spec.name} ({len(used)})", one.record)
-        )
+        theirs = one.record.scores.roles.scoring
+        if theirs != version:
+            older = one if (theirs or 0) < (version or 0) else sweep
+            raise InputError(
+                f"--against: {one.folder.url} was scored by version {theirs} of the scorer and {sweep.folder.url} by "
+                f"version {version}, which cannot be paired; `g2d2 score {older.folder.url} --again` scores it anew."
+            )
+        name = unused(one.spec.name, [sweep.spec.name, *(other.name for other in others)])
+        others.append(Other(name, one.record))
     return others
 
 

@@ -1,15 +1,16 @@
 """What a site lists: sweeps and nightly evaluations, each with its page, or with the sentence that says why not."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eval.record.boards import Entrant
+from eval.report.document import with_home
 from operators import InputError
 from operators.plurals import counted
 from pipelines.nightly.folder import NightlyFolder
 from pipelines.nightly.records import NightRecord
 from pipelines.report import render_sweep
+from pipelines.report.sweep_names import slug, unused
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.site.site_files import SiteFiles
 from pipelines.storage.sweep_folder import SUMMARY, SweepFolder
@@ -73,10 +74,10 @@ def enter_sweep(url: str, files: SiteFiles, used: Iterable[str]) -> SweepEntry:
     """A sweep with its page written; whatever is wrong with it is a sentence, and no other sweep's matter."""
     try:
         sweep = StoredSweep.read(SweepFolder(url))
-        name = _unused(sweep.spec.name, used)
+        name = unused(sweep.spec.name, used)
         content = render_sweep(sweep, home=HOME)
     except InputError as error:
-        return SweepEntry(url, _unused(url.rstrip("/").rpartition("/")[2] or url, used), sentence=str(error))
+        return SweepEntry(url, unused(url.rstrip("/").rpartition("/")[2] or url, used), sentence=str(error))
     page = f"sweeps/{slug(name)}/index.html"
     files.write(page, content)
     return SweepEntry(url, name, sweep, page, _lacking(sweep))
@@ -90,33 +91,19 @@ def enter_nights(url: str, files: SiteFiles, used: Iterable[str], last: int) -> 
         if not history:
             raise InputError(f"nights {url}: no night has run to its end there; `g2d2 nightly SPEC` runs one.")
     except InputError as error:
-        return [NightsEntry(url, _unused(url.rstrip("/").rpartition("/")[2] or url, used), [], {}, str(error))]
+        return [NightsEntry(url, unused(url.rstrip("/").rpartition("/")[2] or url, used), [], {}, str(error))]
     entries: list[NightsEntry] = []
     for evaluation in dict.fromkeys(record.name for record in history):
         nights = [record for record in history if record.name == evaluation][-last:]
-        name = _unused(evaluation, [*used, *(one.name for one in entries)])
+        name = unused(evaluation, [*used, *(one.name for one in entries)])
         pages = {}
         for record in nights:
             source = folder.file(record.night, "report.html")
             if folder.store.exists(source):
                 pages[record.night] = f"nights/{slug(name)}/{slug(record.night)}.html"
-                files.write(pages[record.night], folder.store.read_bytes(source))
+                files.write(pages[record.night], with_home(folder.store.read_bytes(source), HOME))
         entries.append(NightsEntry(url, name, nights, pages))
     return entries
-
-
-def slug(name: str) -> str:
-    """A name that every web server and file system takes."""
-    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-") or "unnamed"
-
-
-def _unused(name: str, used: Iterable[str]) -> str:
-    """The name, with a number where the links of another would be the same."""
-    taken, wanted, number = {slug(one) for one in used}, name, 1
-    while slug(wanted) in taken:
-        number += 1
-        wanted = f"{name} ({number})"
-    return wanted
 
 
 def _lacking(sweep: StoredSweep) -> str:

@@ -53,6 +53,8 @@ class FakeSweep:
     """Values to plant, by (eta_kl, process, source)."""
     failed: set = field(default_factory=set)
     """Sources that could not be solved."""
+    scorer: int = 1
+    """Version of the scorer that the table says it is of."""
 
     @property
     def url(self):
@@ -88,7 +90,7 @@ class FakeSweep:
         parameters = dict.fromkeys(("task", "arm", "method", "prior"), pa.string())
         parameters |= {n: pa.infer_type([v]) for n, v in cells[0].settings.items()}
         scores = [self._scored(item, cells[item["cell_index"]]) for item in items]
-        schema = score_schema([*METRICS, *COSTS], parameters)
+        schema = score_schema([*METRICS, *COSTS], parameters, scoring=self.scorer)
         store.write_table(folder.table_name(plan, scoring), pa.Table.from_pylist(scores, schema=schema))
         folder.write_summary(
             {

@@ -3,14 +3,17 @@
 import html
 import json
 import re
+import uuid
 
 import pytest
 
 from eval.record.leaderboard import leaderboard
 from pipelines.nightly.folder import NightlyFolder
 from pipelines.plan.race_record import read_plan
+from pipelines.report import render_sweep
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.site import build_site
+from pipelines.storage import open_store
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.fake_sweep import FakeSweep
 from tests.pipelines.nightly.night_cases import level, night, score_table
@@ -178,6 +181,26 @@ def test_files_of_others_and_sweeps_are_never_replaced(sweeps, tmp_path, capsys)
     assert (tmp_path / "index.html").read_text() == "mine"
     assert run("site", sweeps[0].url, "--out", sweeps[0].url) == 2
     assert "is a sweep's own folder" in capsys.readouterr().err
+
+
+def test_a_night_that_was_rendered_leads_back_too(sweeps, tmp_path):
+    sweep = StoredSweep.read(SweepFolder(sweeps[0].url))
+    nights, page = nights_in(tmp_path / "nightly"), render_sweep(sweep)
+    nights.write("2026-11-02", "report.html", page)
+    built = site(tmp_path / "site", nights=[nights.url])
+    copied = (tmp_path / "site" / built.nights[0].pages["2026-11-02"]).read_bytes()
+    assert copied == render_sweep(sweep, home="../../index.html") != page
+
+
+def test_a_site_in_a_bucket_is_the_same_as_on_disk(sweeps, tmp_path, s3_env):
+    bucket = open_store(f"s3://g2d2/{uuid.uuid4().hex}")
+    for target in (bucket.url(), tmp_path / "site"):
+        assert run("site", *(one.url for one in sweeps[:2]), "--out", target) == 0
+    names = {str(one.relative_to(tmp_path / "site")) for one in (tmp_path / "site").rglob("*") if one.is_file()}
+    assert {"index.html", "sweeps/tiny/index.html", "sweeps/tiny-2/index.html"} <= names == set(bucket.list())
+    assert all(bucket.read_bytes(name) == (tmp_path / "site" / name).read_bytes() for name in names)
+    assert run("site", sweeps[0].url, "--out", bucket.url()) == 0
+    assert not bucket.exists("sweeps/tiny-2/index.html")
 
 
 @pytest.mark.parametrize(("words", "told"), [([], "SWEEP is missing"), (["x", "--last", "0"], "--last is 0")])
