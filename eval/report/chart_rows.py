@@ -13,8 +13,8 @@ from eval.report.residuals import expected_stray, residual_quantiles
 from eval.scores import Parameter
 
 Rows = list[dict[str, Any]]
-CURVE_POINTS = 1000
-"""A curve keeps at most so many of its points, evenly spread."""
+CURVE_POINTS, PAGE_POINTS = 1000, 20_000
+"""A curve keeps at most so many of its points, evenly spread, and all of a page together."""
 
 
 def datasets(report: Report) -> dict[str, Rows]:
@@ -138,11 +138,12 @@ def residual_rows(report: Report) -> Rows:
 def curve_rows(report: Report) -> Rows:
     """Every curve that methods kept, point by point over steps."""
     rows: Rows = []
+    most = min(CURVE_POINTS, max(2, PAGE_POINTS // max(1, sum(len(one.curves) for one in report.traces))))
     for one in report.traces:
         cell = report.record.cell(one.cell)
         for name, curve in one.curves.items():
             each = (len(one.levels) or len(curve)) / max(1, len(curve))
-            thin = max(1, -(-len(curve) // CURVE_POINTS))
+            thin = max(1, -(-len(curve) // most))
             rows += [
                 {"task": cell.task, "cell": cell.id, "label": cell.label, "curve": name, "rows": one.rows,
                  "step": finite(each * (place + 1)), "value": finite(value)}

@@ -14,7 +14,7 @@ from eval.report.content import Other, Report
 from eval.statistics import bootstrap_interval
 
 NUMBERS = 1_000_000
-"""Scores in a page; of more, measurements are left out."""
+"""Scores in a page, all tasks together; of more, measurements are left out."""
 
 PAIRS, PAIRED_NUMBERS = 480, 120_000
 """Intervals in a page, and the differences that they are made of: each is resampled ten thousand times."""
@@ -52,14 +52,15 @@ class Explored:
     """Measurements that did not fit."""
 
 
-def explored(report: Report) -> Iterator[Explored]:
-    """One entry per task; measurements with pictures come first where not all fit."""
+def explored(report: Report, numbers: int = NUMBERS) -> Iterator[Explored]:
+    """One entry per task; of more than `numbers` scores those of measurements with pictures are kept first."""
     different = most_different(report.record, report.against, report.wanted_cells)
     first = [*report.wanted, *(name for name, _ in different), *(row.measurement for row in report.pictures.rows)]
     metrics = [metric.name for metric in report.record.metrics]
     for task in report.record.tasks:
-        cells, shares = _cells(report.record, report.against, task), len(report.record.tasks) * len(metrics)
-        yield _task(task, cells, metrics, first, shares, _begin(task, cells, report.wanted_cells))
+        cells, tasks = _cells(report.record, report.against, task), len(report.record.tasks)
+        begin = _begin(task, cells, report.wanted_cells)
+        yield _task(task, cells, metrics, first, tasks * len(metrics), begin, numbers // tasks)
 
 
 def most_different(
@@ -107,8 +108,9 @@ def _task(
     first: Sequence[str],
     shares: int,
     begin: list[str],
+    numbers: int,
 ) -> Explored:
-    places = _shown_places(cells, first, NUMBERS // max(1, len(cells) * len(metrics)))
+    places = _shown_places(cells, first, numbers // max(1, len(cells) * len(metrics)))
     every = {place[:1] + place[2:] for _, record, cell in cells for place in _places(record, cell)}
     index = {place[:1] + place[2:]: at for at, place in enumerate(places)}
     names = [place[1] for place in places]

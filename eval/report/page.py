@@ -1,6 +1,7 @@
 """The page of a sweep: its sections in their order, with those of the caller among them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from eval.record import headline
 from eval.record.headline import added_nothing, compared
@@ -9,6 +10,9 @@ from eval.report.document import Document, Part, render_document
 from eval.report.page_values import page_values
 from eval.report.sections import Section
 from eval.report.templating import macro
+
+PAGE_BYTES = 30_000_000
+"""A page is smaller: what does not fit besides all else are scores of single measurements."""
 
 
 def render_page(report: Report, extra_sections: Sequence[Section] = (), home: str = "") -> bytes:
@@ -27,9 +31,9 @@ def render_page(report: Report, extra_sections: Sequence[Section] = (), home: st
         *_parts(report, _LAST),
     ]
     facts = report.facts
-    return render_document(
-        Document(facts.name, headline(report.record), _state(facts), parts, facts.where, page_values(report), home)
-    )
+    page = Document(facts.name, headline(report.record), _state(facts), parts, facts.where, {}, home)
+    room = PAGE_BYTES - len(render_document(page))
+    return render_document(replace(page, values=page_values(report, room)))
 
 
 def _state(facts: Facts) -> tuple[str, str]:

@@ -10,12 +10,36 @@ from eval.report import grid_charts, line_charts, point_charts
 from eval.report.chart_rows import axes, datasets, residual_rows
 from eval.report.chart_style import Spec, config
 from eval.report.content import Report
-from eval.report.explored import explored
+from eval.report.explored import NUMBERS, Explored, explored
 from eval.report.thumbnails import data_uri
 
 
-def page_values(report: Report) -> dict[str, Any]:
-    """Cells by id, charts by name with their rows, and the pictures' rows with their images."""
+def page_values(report: Report, room: int) -> dict[str, Any]:
+    """Cells by id, charts by name with their rows, and the pictures' rows with their images.
+
+    As text they take no more than `room` bytes, unless they do without any single measurement.
+    """
+    values = _bounded_values(report) | {"explored": []}
+    return values | {"explored": [vars(one) for one in _fitting(report, room - len(embedded(values)))]}
+
+
+def _fitting(report: Report, room: int) -> list[Explored]:
+    """As many scores of measurements as fit; how long their text is shows once they are written."""
+    numbers = NUMBERS
+    while True:
+        found = list(explored(report, numbers))
+        size = len(embedded([vars(one) for one in found]))
+        if size <= room or all(len(one.measurements) <= 1 for one in found):
+            return found
+        numbers = int(min(numbers, _numbers(found)) * min(0.9, max(0.1, 0.95 * room / size)))
+
+
+def _numbers(found: list[Explored]) -> int:
+    return sum(len(column) for one in found for columns in one.values.values() for column in columns.values())
+
+
+def _bounded_values(report: Report) -> dict[str, Any]:
+    """All but single measurements: their number is bounded, or that of the cells."""
     record, pictures = report.record, report.pictures
     return {
         "tasks": record.tasks,
@@ -27,7 +51,6 @@ def page_values(report: Report) -> dict[str, Any]:
         "config": config(),
         "datasets": datasets(report),
         "together": settings_together(record),
-        "explored": [vars(one) for one in explored(report)],
         "wanted": list(report.wanted),
         "rows": [vars(row) | {"values": {k: finite(v) for k, v in row.values.items()}} for row in pictures.rows],
         "images": {key: data_uri(content) for key, content in pictures.images.items()},
