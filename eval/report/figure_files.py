@@ -64,6 +64,8 @@ def _chosen(record: SweepRecord, known: dict[str, Spec]) -> Iterator[tuple[str, 
             yield f"parallel-{what}", known["parallel"], chosen
         if metric.direction != "none" and "cost/seconds" in known:
             yield f"pareto-{what}", known["cost/seconds"], chosen
+        if metric.direction != "none" and "cost/residual" in known:
+            yield f"against-residual-{what}", known["cost/residual"], chosen
     if "contrasts" in known:
         yield "contrasts", known["contrasts"], {}
     for task in record.tasks if "residual" in known else ():
@@ -78,5 +80,10 @@ def _is_of(row: dict[str, Any], chosen: dict[str, str]) -> bool:
 
 def _with(chart: Spec, chosen: dict[str, str], rows: dict[str, Any]) -> Spec:
     params = [one | {"value": chosen[one["name"]]} if one["name"] in chosen else one for one in chart["params"]]
-    lines = {"expr": "split(replace(caption, '. ', '; '), '; ')"}  # a title does not wrap by itself
-    return chart | {"params": params, "datasets": rows, "title": chart["title"] | {"text": lines}}
+    return titled(chart) | {"params": params, "datasets": rows}
+
+
+def titled(chart: Spec) -> Spec:
+    """With its caption in lines, since a title does not wrap by itself."""
+    lines = {"expr": "split(replace(caption, '. ', '; '), '; ')"}
+    return chart | {"title": chart["title"] | {"text": lines}}

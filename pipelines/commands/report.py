@@ -46,9 +46,10 @@ def run(args: argparse.Namespace) -> int:
     against = [StoredSweep.read(SweepFolder(one)) for one in args.against]
     chosen = sweep if args.metrics is None else sweep.only(args.metrics)
     report = read_report(chosen, args.cells, args.measurement, against)
-    files = [_write_page(folder, render_page(report, race_sections(chosen)), args.out)]
+    more = race_sections(chosen)
+    files = [_write_page(folder, render_page(report, more), args.out)]
     if args.figures is not None:
-        files += map(str, write_figures(report, args.figures))
+        files += map(str, write_figures(report, args.figures, more))
     if args.tables is not None:
         files += map(str, write_tables(report, args.tables))
     facts = report.facts

@@ -23,6 +23,8 @@ def test_everything_the_page_draws_is_also_a_figure(report):
         assert {f"traces-{task}-{name}" for name in ("total", "kl", "remasked")} <= found.keys()
         for metric in ("psnr", "lpips_vgg", "residual"):
             assert {f"heat-{task}-{metric}-eta_kl-gamma", f"parallel-{task}-{metric}"} <= found.keys()
+        for metric in ("psnr", "lpips_vgg"):
+            assert {f"pareto-{task}-{metric}", f"against-residual-{task}-{metric}"} <= found.keys()
     svg, pdf = written(found[f"residual-{TASKS[0]}"], "svg", "pdf")
     assert "star, eta_kl=0.01, gamma=0.1" in svg.decode()
     assert "var(--" not in svg.decode()
