@@ -132,7 +132,7 @@ def calibrated_facts(cost: Estimate, left: Mapping[str, int]) -> dict[str, Any]:
 
 def _print(facts: Mapping[str, Any], cells: str) -> None:
     arms = f" of {counted(len(facts['arms']), 'arm')}: {', '.join(facts['arms'])}" if len(facts["arms"]) > 1 else ""
-    varying = ", ".join(facts["varied"]) or "nothing varies"
+    varying = ", ".join([*(["arm"] if arms else []), *facts["varied"]]) or "nothing varies"
     print(f"{cells} ({varying}), {counted(facts['measurements'], 'measurement')}{arms}")
     items, shards = counted(facts["items"], "work item"), counted(facts["shards"], "shard")
     print(f"{items} in {shards}, {facts['done']} of them done")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from eval.cell_labels import shown_settings
 from eval.score_columns import refuse_reserved
 from g2d2.methods import find_method
 from g2d2.priors.locating import LocatedPrior
@@ -142,9 +143,11 @@ def from_table(table: pa.Table) -> list[Cell]:
 
 
 def varied(cells: Iterable[Cell]) -> list[str]:
-    """Settings that differ between cells of one method, in the order in which the methods have them."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for cell in cells:
-        for name, value in cell.settings.items():
-            values.setdefault((cell.method, name), set()).add(repr(value))
-    return list(dict.fromkeys(name for (_, name), distinct in values.items() if len(distinct) > 1))
+    """Settings that tell cells of one task and arm apart: what a preset gives each arm or task is not varied."""
+    return shown_settings(
+        {
+            str(place): {name: repr(value) for name, value in cell.settings.items()}
+            | {"task": cell.task, "arm": cell.arm}
+            for place, cell in enumerate(cells)
+        }
+    )

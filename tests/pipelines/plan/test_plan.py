@@ -155,11 +155,46 @@ def test_the_command_counts_and_prices_a_plan(manifest, tiny_prior, tmp_path, ca
     assert run("plan", path, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["items"], facts["done"], facts["cells"]) == (24, 0, 4)
-    assert facts["varied"] == ["process", "eta_kl"]
+    assert (facts["arms"], facts["varied"]) == (["star", "markov"], ["eta_kl"])
     assert facts["seconds_per_item"] > 0
     assert facts["peak_bytes"] > 0
     assert run("plan", path, "--no-calibration") == 0
-    assert "24 work items in 5 shards, 0 of them done" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("4 cells (arm, eta_kl), 6 measurements of 2 arms: star, markov\n")
+    assert "24 work items in 5 shards, 0 of them done" in out
+
+
+def test_the_command_prices_devices_by_a_measured_file(manifest, tiny_prior, tmp_path, capsys):
+    """24 items of 4 calls of the prior and 12 of the decoder, four at a time."""
+    path = write_spec(tmp_path / "spec.yaml", specification(manifest, tiny_prior, tmp_path / "o"))
+    row = {"way": "eager", "batch": 4, "prior_seconds": 300.0, "decoder_seconds": 200.0, "error": None}
+    rows = [row | {"seconds_per_image": 900.0, "low": 450.0, "high": 1800.0}]
+    (tmp_path / "gpu.json").write_text(json.dumps({"bench": "gpu", "shape": "ithq", "device": "A100", "rows": rows}))
+    asked = ["plan", path, "--price", "2.1/h", "--devices", 8, "--bench", tmp_path / "gpu.json"]
+    assert run(*asked, "--json") == 0
+    told = capsys.readouterr()
+    cost = json.loads(told.out)["cluster"]
+    hours = 24 * (4 * 300 + 12 * 200) / 4 / 3600
+    assert cost["device_hours"] == pytest.approx([hours / 2, hours, 2 * hours])
+    assert cost["hours"] == pytest.approx([hours / 16, hours / 8, hours / 4])
+    assert cost["money"] == pytest.approx([2.1 * hours / 2, 2.1 * hours, 2.1 * hours * 2])
+    assert run(*asked) == 0
+    told = capsys.readouterr()
+    assert "on 8 devices: about 45 min 0 s (22 min 30 s to 1 h 30 min), money 12.60 (6.30 to 25.20)\n" in told.out
+    assert f"by {tmp_path / 'gpu.json'}: ithq on A100, eager in batches of 4" in told.out
+    assert "warning: the figures are of images 256x256" in told.err
+
+
+def test_the_command_prices_devices_by_the_papers_figures(manifest, tiny_prior, tmp_path, capsys):
+    path = write_spec(tmp_path / "spec.yaml", specification(manifest, tiny_prior, tmp_path / "o"))
+    assert run("plan", path, "--price", "2.1/h", "--devices", 8, "--bench", "paper", "--json") == 0
+    cost = json.loads(capsys.readouterr().out)["cluster"]
+    assert cost["devices"] == 8
+    assert cost["device_hours"][-1] == pytest.approx(24 * 12 * 194 / 3000 / 3600)
+    assert cost["money"] == pytest.approx([2.1 * one for one in cost["device_hours"]])
+    assert "the paper's 194 s an image" in cost["source"]
+    assert run("plan", path, "--price", "2.1/day", "--bench", "paper") == 2
+    assert "write it as 2.1/h" in capsys.readouterr().err
 
 
 def test_shards_are_read_back_as_planned(manifest, tiny_prior, tmp_path):
