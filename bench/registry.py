@@ -18,6 +18,7 @@ SUITE = (
     "groups",
     "pipeline",
     "tracking",
+    "report_page",
     "limits",
     "driver",
     "scaling",
