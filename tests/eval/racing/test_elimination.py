@@ -203,6 +203,56 @@ def test_so_it_is_in_thousands_of_races_and_with_many_looks(kind, cells):
     assert rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
 
 
+def rare(random, shape, size, often=0.03):
+    """Mostly a little, now and then a lot the other way; 0 in the mean."""
+    return np.where(random.random(shape) < often, size, -size * often / (1 - often))
+
+
+def level(random, shape):
+    return 0.02 * random.normal(size=shape)
+
+
+SKEWED = {
+    "rare gains of the best": lambda random, best, rivals: (rare(random, best, 3.9), level(random, rivals)),
+    "rare losses of rivals": lambda random, best, rivals: (level(random, best), rare(random, rivals, -3.9)),
+    "losses of all rivals at once": lambda random, best, rivals: (
+        level(random, best), rare(random, best, -3.9) + level(random, rivals),
+    ),
+    "exponential gains of the best": lambda random, best, rivals: (
+        0.5 * random.exponential(size=best) - 0.5, level(random, rivals),
+    ),
+    "exponential losses of rivals": lambda random, best, rivals: (
+        level(random, best), 0.5 - 0.5 * random.exponential(size=rivals),
+    ),
+}  # fmt: skip
+"""The best cell and its rivals by laws of their own, all of mean 0: on most measurements the best is behind."""
+
+
+def often_lost_to_skewed(kind, races, alpha, cells, step, measurements=160):
+    lost = 0
+    for number in range(races):
+        best, rivals = SKEWED[kind](np.random.default_rng(number), measurements, (cells - 1, measurements))
+        over = race(np.vstack([best + 0.0501, rivals]), rules(measurements, step, alpha=alpha))
+        lost += "c0" not in over.inside
+    return lost / races
+
+
+@pytest.mark.parametrize("kind", SKEWED)
+def test_a_best_cell_that_is_mostly_behind_is_lost_less_often_than_alpha(kind):
+    races, alpha = 300, 0.2
+    rate = often_lost_to_skewed(kind, races, alpha, cells=3, step=32)
+    assert 0 < rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)  # these races are hard enough to lose some
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [2, 12])
+@pytest.mark.parametrize("kind", SKEWED)
+def test_so_it_is_in_thousands_of_skewed_races_and_with_many_looks(kind, cells):
+    races, alpha = 2000, 0.1
+    rate = often_lost_to_skewed(kind, races, alpha, cells, step=4)
+    assert rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
+
+
 def test_the_promise_is_used_and_not_only_kept():
     """With a best cell that is worse than it should be the same races do lose it: the bets have power."""
     merits = scores([0.0, *[1.0] * 5], 64, seed=2)
