@@ -196,6 +196,23 @@ def test_a_contrast_with_an_arm_that_left_is_of_what_it_saw_and_says_so(raced):
     assert words.chosen or len(words.cells_a) == 1
 
 
+def test_a_race_held_against_the_whole_grid_lacks_nothing_that_it_asked_for(raced, grid, tmp_path, capsys):
+    for sides in ((raced, grid.folder.url), (grid.folder.url, raced)):
+        assert run("compare", *sides, "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["counts"] == {"unchanged": 7}
+        gone = [one for one in stored(raced).record.cells if one.left]
+        assert sum("left after" in one["label"] for one in facts["judgements"]) == len(gone)
+        assert any("is a race" in note and "p is nominal" in note for note in facts["notes"])
+    lost = tmp_path / "lost"
+    shutil.copytree(raced, lost)
+    next((lost / "scores").rglob("*.parquet")).unlink()
+    for path in (lost / "results").iterdir():
+        path.unlink()
+    assert run("compare", lost, raced) == 1
+    assert "not in the candidate" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, local_ray, tmp_path):
     # far enough apart to be beaten in any order of measurements
