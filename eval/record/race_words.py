@@ -32,7 +32,8 @@ class Confirmation:
         won = f"{self.race}: {label} won"
         mean = self.means.get(metric)
         if mean is None:
-            return f"{won}; no measurement was left to confirm it"
+            none = "has a finite value" if self.measurements else "was left"
+            return f"{won}; no measurement {none} to confirm it"
         value = " ".join(filter(None, [metric, shown(mean.mean), unit, spread(mean)]))
         few = mean.clusters < self.measurements
         count = f"{mean.clusters} of {self.measurements}" if few else str(self.measurements)

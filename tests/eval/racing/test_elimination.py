@@ -102,6 +102,47 @@ def test_a_cell_that_fails_often_does_not_lead():
     assert over.inside == ("c0", "c1")  # nor is it beaten on what it has
 
 
+def test_a_cell_that_is_always_perfect_wins_and_differences_stay_numbers():
+    merits = scores([0.0, 0.0, 2.0], 80)
+    merits[0] = np.inf
+    over = race(merits, rules(80))
+    assert over.leader == "c0"
+    assert over.inside == ("c0",)
+    assert all(np.isfinite(one.beaten["psnr"].difference) and one.reason == "beaten" for one in over.left)
+
+
+def test_perfect_cells_are_level_with_each_other():
+    merits = np.full((3, 64), np.inf)
+    over = race(merits, rules(64))
+    assert len(over.inside) == 3
+    merits[2, ::2] = 30.0
+    over = race(merits, rules(64))
+    assert over.inside == ("c0", "c1")
+
+
+def test_one_perfect_copy_counts_no_more_than_the_largest_difference():
+    merits = scores([0.0, -2.0], 64, spread=0.3)
+    merits[1, 5] = np.inf
+    assert race(merits, rules(64)).inside == ("c0",)
+
+
+def test_infinitely_bad_is_a_failure():
+    merits = scores([0.0, 0.0], 64)
+    merits[1] = -np.inf
+    assert race(merits, rules(64)).left[0].reason == "nothing scored"
+
+
+def test_what_those_that_left_have_later_decides_nothing_also_where_somebody_is_perfect():
+    """A whole grid in the folder gives the race that one without those scores gives."""
+    merits = scores([0.0, 0.2, -3.0], 160)
+    merits[0, 1::7] = np.inf
+    whole = race(merits, rules(160))
+    gone = next(one for one in whole.left if one.cell == "c2")
+    assert gone.seen < 160
+    merits[2, gone.seen :] = 1e6
+    assert race(merits, rules(160)) == whole
+
+
 def test_where_nothing_is_scored_at_all_nobody_wins_by_that():
     over = race(np.full((3, 16), np.nan), rules(16))
     assert len(over.inside) == 3
