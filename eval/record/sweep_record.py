@@ -100,6 +100,16 @@ class SweepRecord:
         fullest = sorted((one for one in known if one.of_truth is not None), key=lambda one: one.images)
         return {one.name: one.of_truth for one in fullest if one.of_truth is not None}
 
+    def beside_others(self, cell: CellResult, distance: CellDistance) -> bool:
+        """Whether a distance can be held against other cells': over all images, in a race over the most there are.
+
+        Fewer images make most distances larger, and cells that left a race have fewer.
+        """
+        if self.race is None or not distance.whole:
+            return distance.whole
+        known = (self.distances.get(one.id, {}).get(distance.name) for one in self.of_task(cell.task))
+        return distance.images == max(one.images for one in known if one is not None)
+
     def images(self, task: str) -> int:
         """Measurements of a task of which anything is scored."""
         return len(self.scores.measurements(cell.id for cell in self.of_task(task)))

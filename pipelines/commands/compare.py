@@ -115,8 +115,12 @@ def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable, pairs: Ma
     for cell, pair in pairs.items():
         sides = before.get(cell, {}), now.get(pair.candidate or "", {})
         for name in dict.fromkeys([*sides[0], *sides[1]]):
+            both = [side[name] for side in sides if name in side]
             values = (str(side.get(name, "-")) for side in sides)
-            yield f"{name} of {baseline.cell_label(cell)}: {' -> '.join(values)}, not judged: it has no interval"
+            over = " and ".join(str(one.images) for one in both)
+            other = f" and is over {over} images" if len({one.images for one in both}) > 1 else ""
+            label = baseline.cell_label(cell)
+            yield f"{name} of {label}: {' -> '.join(values)}, not judged: it has no interval{other}"
 
 
 def _sweep(url: str) -> SweepFolder | None:

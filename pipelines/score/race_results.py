@@ -53,16 +53,23 @@ def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int
     return confirmed_on(scores, heat.name, winner.cell, draw_order(digests, seed)[heat.seen :])
 
 
-def departures(heat: HeatRecord, record: SweepRecord) -> WordTable:
-    """Who is in and who left: the winner or leader, then the last to leave first."""
-    metrics = list(dict.fromkeys(name for one in heat.runners for name in one.beaten))
-    labels = {cell.id: cell.label for cell in record.cells}
-    header = ["cell", "", "measurements", "beaten by", *(f"{name}: behind by" for name in metrics), "evidence"]
+def departures(heats: Sequence[HeatRecord], record: SweepRecord) -> WordTable:
+    """Who is in and who left: of each race the winner or leader, then the last to leave first."""
+    metrics = list(dict.fromkeys(name for heat in heats for one in heat.runners for name in one.beaten))
+    labels, several = {cell.id: cell.label for cell in record.cells}, len(heats) > 1
+    header = [*(["race"] if several else []), "cell", "", "measurements", "beaten by"]
+    header += [*(f"{name}: behind by" for name in metrics), "evidence"]
     rows = [
-        [labels.get(one.cell, one.cell), mark(heat, one), str(one.end), *_defeat(one, metrics, labels)]
+        [*([heat.name] if several else []), *_stay(heat, one, labels), *_defeat(one, metrics, labels)]
+        for heat in heats
         for one in by_stay(heat)
     ]
-    return WordTable("race", f"{heat.name}: who left when and why. {_how(heat)}", header, rows)
+    names = "Races" if several else heats[0].name
+    return WordTable("race", f"{names}: who left when and why. {_how(heats[0])}", header, rows)
+
+
+def _stay(heat: HeatRecord, one: Runner, labels: Mapping[str, str]) -> list[str]:
+    return [labels.get(one.cell, one.cell), mark(heat, one), str(one.end)]
 
 
 def by_stay(heat: HeatRecord) -> list[Runner]:
