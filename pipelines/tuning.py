@@ -1,18 +1,20 @@
 """From a sweep over settings to those that ship with a prior: the best of each arm and task, and all that was tried."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.record import CellResult
+from eval.statistics import Interval
 from operators import InputError
 from operators.pictures import write_bytes
 from operators.plurals import counted
 from operators.validation import did_you_mean
 from pipelines.plan.arms import SHIPPED
 from pipelines.plan.cells import Cell
+from pipelines.raced_choice import check_raced, heat_of, raced_best, raced_words
 from pipelines.score.stored_sweep import StoredSweep
 
 if TYPE_CHECKING:
@@ -36,6 +38,19 @@ class Trial:
     failed: int
     seconds: float | None
     """Of one image."""
+
+    left: str = ""
+    """`left after 24` of one that left a race: its means are over so few."""
+
+    confirmed: dict[str, float] = field(default_factory=dict)
+    """Of the winner of a race, means over images that had no part in choosing it."""
+
+    def record(self) -> dict[str, Any]:
+        """As plain values, without what only a race has where there was none."""
+        return {name: value for name, value in asdict(self).items() if name not in _RACED or value}
+
+
+_RACED = ("left", "confirmed")
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,9 @@ def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list
     if metric not in judged:
         near = did_you_mean(metric, judged)
         raise InputError(f"metric: {metric!r}{near} must be one that the sweep has: {', '.join(judged)}.")
+    raced = sweep.spec.race is not None
+    if raced:
+        check_raced(sweep, metric)
     able = list(dict.fromkeys(cell.arm for cell in sweep.plan.cells if cell.prior))
     unknown = [name for name in arms if name not in able]
     if unknown or not able:
@@ -77,7 +95,10 @@ def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list
     found = []
     for arm in arms or able:
         for task in sweep.record.tasks:
-            winner = sweep.record.best_of(task, judged[metric], arm)
+            if raced:
+                winner = raced_best(sweep, arm, task, metric)
+            else:
+                winner = sweep.record.best_of(task, judged[metric], arm)
             if winner is None:
                 raise InputError(f"arm {arm}: no setting of it has a {metric} in {task}; see `g2d2 status`.")
             found.append(_search(sweep, arm, task, winner, metric))
@@ -95,7 +116,13 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
     varied = [name for name in choice.grid.names() if name != split]
     fixed = choice.settings | ({} if split is None else {split: cells[0].settings[split]})
     trials = {cell.id: _trial(sweep, cell, varied) for cell in cells}
-    first, count = sweep.spec.select.skip, sweep.record.images(task)
+    first = sweep.spec.select.skip
+    if sweep.spec.race is None:
+        count = sweep.record.images(task)
+        chosen = f"best {metric} of {counted(len(cells), 'setting')} on {counted(count, 'measurement')}"
+    else:
+        count = heat_of(sweep, arm, task).measurements  # of which the race took some at random
+        chosen = raced_words(sweep, cells, winner, metric)
     return Search(
         arm=arm,
         method=choice.method,
@@ -105,20 +132,26 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
         start=choice.load_method().settings(choice.preset, choice.experiment, **fixed),
         best=trials[winner.id],
         trials=list(trials.values()),
-        found_by=f"best {metric} of {counted(len(cells), 'setting')} on {counted(count, 'measurement')} (rows {first} "
-        f"to {first + count - 1} of every task), all of them in {TRIALS}",
+        found_by=f"{chosen} (rows {first} to {first + count - 1} of every task), all of them in {TRIALS}",
     )
 
 
 def _trial(sweep: StoredSweep, cell: Cell, varied: Sequence[str]) -> Trial:
-    result = sweep.record.cell(cell.id)
+    result, race = sweep.record.cell(cell.id), sweep.record.race
+    won = [one.means for one in race.confirmations if one.cell == cell.id] if race is not None else []
     return Trial(
         settings={name: cell.settings[name] for name in varied},
-        means={name: float(f"{interval.mean:.6g}") for name, interval in result.means.items()},
+        means=_rounded(result.means),
         solved=result.solved,
         failed=result.failed,
         seconds=None if result.seconds is None else float(f"{result.seconds:.3g}"),
+        left=result.left,
+        confirmed=_rounded(won[0]) if won else {},
     )
+
+
+def _rounded(means: Mapping[str, Interval]) -> dict[str, float]:
+    return {name: float(f"{interval.mean:.6g}") for name, interval in means.items()}
 
 
 def write_tuned(found: Sequence[Search], sweep: StoredSweep, folder: Path) -> None:
@@ -168,7 +201,7 @@ def _record(search: Search, sweep: StoredSweep) -> dict[str, Any]:
         "manifest_digest": sweep.plan.manifest_digest,
         "prior_digest": sweep.plan.priors[search.prior],
         "best": search.best.settings,
-        "trials": [asdict(trial) for trial in search.trials],
+        "trials": [trial.record() for trial in search.trials],
     }
 
 

@@ -3,6 +3,7 @@
 from eval.gate.cell_pairs import CellPair, pair_cells
 from eval.gate.comparison import compare
 from eval.gate.result import GateResult, Judgement, Outcome, Verdict
+from eval.gate.spared import Spared
 from eval.gate.tolerances import Tolerance, default_tolerances, parse_tolerances
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "GateResult",
     "Judgement",
     "Outcome",
+    "Spared",
     "Tolerance",
     "Verdict",
     "compare",

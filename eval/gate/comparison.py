@@ -28,6 +28,7 @@ import numpy as np
 from eval.gate.cell_pairs import CellPair, pair_cells
 from eval.gate.circumstances import circumstances
 from eval.gate.result import GateResult, Judgement, Verdict
+from eval.gate.spared import NOTHING, Spared, mark, without
 from eval.gate.tolerances import Tolerance, checked_tolerance, default_tolerances
 from eval.scores import CellValues, ScoreTable
 from eval.statistics.bootstrap import Interval
@@ -45,13 +46,17 @@ def compare(
     baseline: ScoreTable,
     tolerances: Mapping[str, Tolerance | Mapping[str, Any]] | None = None,
     *,
+    spared: tuple[Spared, Spared] = (NOTHING, NOTHING),
     resamples: int = 10_000,
     seed: int = 0,
 ) -> GateResult:
-    """Judge each cell of the baseline by each metric that has a tolerance, by default its own."""
+    """Judge each cell of the baseline by each metric that has a tolerance, by default its own.
+
+    `spared` is what races left out of the candidate and of the baseline: cells are judged on what both were asked for.
+    """
     judged, pairs = _chosen(baseline, tolerances), pair_cells(candidate, baseline)
     judgements = [
-        _measured(candidate, baseline, cell, pair, metric, tolerance, resamples, seed)
+        _measured(candidate, baseline, cell, pair, metric, tolerance, spared, resamples, seed)
         for metric, tolerance in judged.items()
         for cell, pair in pairs.items()
     ]
@@ -83,19 +88,27 @@ def _measured(
     pair: CellPair,
     metric: str,
     tolerance: Tolerance,
+    spared: tuple[Spared, Spared],
     resamples: int,
     seed: int,
 ) -> Judgement:
     """The difference and its p-value, or why there is none; `_decided` turns them into a verdict."""
-    empty = Judgement(cell, baseline.cell_label(cell), metric, Verdict.MISSING, tolerance, changes=pair.changes)
+    label = baseline.cell_label(cell) + mark(*spared, pair.candidate, cell)
+    empty = Judgement(cell, label, metric, Verdict.MISSING, tolerance, changes=pair.changes)
     if pair.candidate is None:
         return replace(empty, reason=pair.reason)
     if metric not in candidate.metrics:
         return replace(empty, reason=f"the candidate does not have {metric}")
     new, old = candidate.values(pair.candidate, metric), baseline.values(cell, metric)
+    if new.failed_count:
+        failed = f"{new.failed_count} of {counted(len(new.values), 'item')} of the candidate failed"
+        return replace(empty, reason=failed)
+    new, old = without(new, spared[1].rows.get(cell, ())), without(old, spared[0].rows.get(pair.candidate, ()))
     lacking = _lacking(new, old)
     if lacking:
         return replace(empty, reason=lacking)
+    if not len(old.values):
+        return replace(empty, verdict=Verdict.INCOMPARABLE, reason="the races asked for no row of both")
     unlike = key_difference(new, old, "the candidate", "the baseline")
     if unlike:
         return replace(empty, verdict=Verdict.INCOMPARABLE, reason=unlike)
@@ -114,8 +127,6 @@ def _measured(
 
 def _lacking(new: CellValues, old: CellValues) -> str | None:
     """What the baseline has and the candidate has not."""
-    if new.failed_count:
-        return f"{new.failed_count} of {counted(len(new.values), 'item')} of the candidate failed"
     keys = {key: bool(ok) for key, ok in zip(_keys(new), new.finite, strict=True)}
     gone = [key for key in _keys(old) if key not in keys]
     if gone:

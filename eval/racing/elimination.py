@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from eval.cell_values import ENOUGH
 from eval.racing.bets import Numbers, log_evidence
 from eval.racing.margins import Margin
+from eval.racing.perfect import make_finite
 
 Reason = Literal["beaten", "not among the best", "nothing scored"]
 
@@ -102,8 +103,10 @@ def standing(
     """Replay a race round by round, up to the first whose scores are not all there.
 
     `merits` by metric and `known` are (cells, measurements), measurements in the order of the race; a merit is larger
-    where the cell is better, and NaN where it failed. `known` says which results are committed, failed ones included.
+    where the cell is better, infinite where it is perfect, and NaN where it failed. `known` says which results are
+    committed, failed ones included.
     """
+    merits = {name: merits[name].copy() for name in rules.margins}
     inside = list(range(len(cells)))
     left: list[Departure] = []
     ahead: dict[str, Numbers] = {name: np.empty(0) for name in rules.margins}
@@ -112,6 +115,8 @@ def standing(
         end = rules.ends[rounds]
         if not known[inside, :end].all():
             break
+        for name, margin in rules.margins.items():
+            make_finite(merits[name], inside, rules.ends[rounds - 1] if rounds else 0, end, margin.bound)
         so_far = {name: merits[name][:, :end] for name in rules.margins}
         ahead = {name: np.append(ahead[name], _ahead(so_far[name], inside, len(ahead[name]))) for name in ahead}
         gone = _leaving(cells, so_far, ahead, inside, rules, rounds)

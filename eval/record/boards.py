@@ -3,14 +3,15 @@
 Merged scores go the way of any sweep's, so that means, ties, contrasts and Holm's correction are the same ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from eval.metrics.info import COSTS
-from eval.record.race_words import RaceWords
+from eval.record.confirming import confirmed_on
+from eval.record.race_words import Confirmation, RaceWords
 from eval.record.sweep_record import SweepRecord
 from eval.score_columns import Roles
 from eval.scores import ScoreTable
@@ -139,17 +140,19 @@ def _record(entrants: Sequence[Entrant], tasks: dict[str, set[Key]], baseline: s
         infos={name: info for one in reversed(roles) for name, info in one.infos.items()},
     )
     table = pa.concat_tables(_alike(tables), promote_options="permissive")
+    where = ", ".join(one.name for one in entrants)
+    scores = ScoreTable(table.replace_schema_metadata(merged.metadata()), where=where)
     return SweepRecord(
-        ScoreTable(table.replace_schema_metadata(merged.metadata()), where=", ".join(one.name for one in entrants)),
+        scores,
         compare=_compared(entrants, baseline, alone),
         arms=[arm if alone else one.shown_arm(arm) for one in entrants for arm in one.record.arms],
         measured=next((_measured(one.measured, names) for one in entrants if one.measured is not None), None),
-        race=_races(entrants, alone),
+        race=_races(entrants, scores, alone),
     )
 
 
-def _races(entrants: Sequence[Entrant], alone: bool) -> RaceWords | None:
-    """Which cells left; each sweep has the numbers that confirm its winners."""
+def _races(entrants: Sequence[Entrant], scores: ScoreTable, alone: bool) -> RaceWords | None:
+    """Which cells left, and what winners are worth on those of the common measurements that confirm them."""
     races = [(one.name, one.record.race) for one in entrants if one.record.race is not None]
     if not races:
         return None
@@ -157,8 +160,19 @@ def _races(entrants: Sequence[Entrant], alone: bool) -> RaceWords | None:
     return RaceWords(
         marks={f"{before}{cell}": mark for before, race in called for cell, mark in race.marks.items()},
         unranked=frozenset(f"{before}{cell}" for before, race in called for cell in race.unranked),
+        confirmations=[*_confirmations(races, scores, alone)],
         metric=races[0][1].metric,
     )
+
+
+def _confirmations(races: Sequence[tuple[str, RaceWords]], scores: ScoreTable, alone: bool) -> Iterator[Confirmation]:
+    cells = set(scores.cells())
+    for name, race in races:
+        for one in race.confirmations:
+            cell = one.cell if alone else f"{name}/{one.cell}"
+            if cell in cells:
+                here = set(scores.values(cell, scores.metrics[0]).digests.tolist())
+                yield confirmed_on(scores, one.race if alone else f"{name}, {one.race}", cell, one.digests & here)
 
 
 def _compared(entrants: Sequence[Entrant], baseline: str | None, alone: bool) -> str | None:

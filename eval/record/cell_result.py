@@ -85,10 +85,16 @@ class Best:
     """Those of them whose paired 95 % interval against the best holds 0."""
 
     unranked: int
-    """Cells with too few values to have won."""
+    """Cells that could not have won: those that a race keeps from being ranked, and those with too few values."""
 
     measured: Interval | None = None
     """What the measurements themselves are worth, as far as that was scored."""
+
+    left: int = 0
+    """Of the unranked, how many left their race."""
+
+    raced_apart: int = 0
+    """Of the unranked, how many ran in races of arms apart to their ends and did not lead."""
 
     tied_ids: tuple[str, ...] = ()
     """The cells that tie."""
@@ -114,14 +120,26 @@ class Best:
             )
         if self.rivals:
             remarks.append("no other cell ties" if not self.tied else f"{self.tied} of {self.rivals} other cells tie")
-        if self.unranked:
-            remarks.append(f"{counted(self.unranked, 'cell')} with too few values")
+        remarks += self._out_of_rank
         if self.measured is not None:
             worse = "not better than " if self.adds_nothing else ""
             remarks.append(f"{worse}the measurement itself: {shown(self.measured.mean)}")
         if self.real is not None:
             remarks.append(f"the real ones: {shown(self.real.mean)}")
         return remarks
+
+    @property
+    def few(self) -> int:
+        """Of the unranked, how many have too few values."""
+        return self.unranked - self.left - self.raced_apart
+
+    @property
+    def _out_of_rank(self) -> list[str]:
+        return [
+            *([f"{counted(self.left, 'cell')} left the race before"] if self.left else []),
+            *([f"{counted(self.raced_apart, 'cell')} did not win a race apart"] if self.raced_apart else []),
+            *([f"{counted(self.few, 'cell')} with too few values"] if self.few else []),
+        ]
 
     @property
     def adds_nothing(self) -> bool:

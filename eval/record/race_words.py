@@ -19,6 +19,8 @@ class Confirmation:
     """Its id."""
 
     measurements: int
+    """That it was asked for; a mean is over those of them that have a value."""
+
     means: Mapping[str, Interval]
     """By metric; those without a finite value are missing."""
 
@@ -30,9 +32,12 @@ class Confirmation:
         won = f"{self.race}: {label} won"
         mean = self.means.get(metric)
         if mean is None:
-            return f"{won}; no measurement was left to confirm it"
+            none = "has a finite value" if self.measurements else "was left"
+            return f"{won}; no measurement {none} to confirm it"
         value = " ".join(filter(None, [metric, shown(mean.mean), unit, spread(mean)]))
-        return f"{won}: {value}, confirmed on {self.measurements} measurements that took no part"
+        few = mean.clusters < self.measurements
+        count = f"{mean.clusters} of {self.measurements}" if few else str(self.measurements)
+        return f"{won}: {value}, confirmed on {count} measurements that took no part"
 
 
 @dataclass(frozen=True)

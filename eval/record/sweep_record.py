@@ -100,6 +100,16 @@ class SweepRecord:
         fullest = sorted((one for one in known if one.of_truth is not None), key=lambda one: one.images)
         return {one.name: one.of_truth for one in fullest if one.of_truth is not None}
 
+    def beside_others(self, cell: CellResult, distance: CellDistance) -> bool:
+        """Whether a distance can be held against other cells': over all images, in a race over the most there are.
+
+        Fewer images make most distances larger, and cells that left a race have fewer.
+        """
+        if self.race is None or not distance.whole:
+            return distance.whole
+        known = (self.distances.get(one.id, {}).get(distance.name) for one in self.of_task(cell.task))
+        return distance.images == max(one.images for one in known if one is not None)
+
     def images(self, task: str) -> int:
         """Measurements of a task of which anything is scored."""
         return len(self.scores.measurements(cell.id for cell in self.of_task(task)))
@@ -206,11 +216,16 @@ class SweepRecord:
         others = [cell for cell in self.of_task(task) if cell is not winner]
         able = [cell for cell in others if metric.name in cell.means]
         rivals = [cell for cell in able if metric.name in cell.ranked or metric.name not in winner.ranked]
+        able_to_win = {cell.id for cell in rivals}
+        out = [cell for cell in others if cell.id not in able_to_win]
+        kept = () if self.race is None else self.race.unranked
+        left = sum(bool(cell.left) for cell in out)
         column = self.values(winner, metric.name)
         tied = tuple(rival.id for rival in rivals if ties(*common_rows(column, self.values(rival, metric.name))))
         return Best(
             task, metric, winner, winner.means[metric.name], self.images(task), len(rivals), len(tied),
-            unranked=len(others) - len(rivals), measured=self.measurements.get(task, {}).get(metric.name),
+            unranked=len(out), left=left, raced_apart=sum(cell.id in kept for cell in out) - left,
+            measured=self.measurements.get(task, {}).get(metric.name),
             tied_ids=tied, confirmed=None if self.race is None else self.race.confirmed(winner.id, metric.name),
             real=self.real.get(task, {}).get(metric.name),
         )  # fmt: skip

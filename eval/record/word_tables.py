@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eval.cell_labels import value_words
+from eval.distribution.results import CellDistance
 from eval.record.cell_result import CellResult
 from eval.record.contrasts import Contrast
 from eval.record.numbers import mean_words, p_shown, shown
@@ -51,7 +52,7 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
             [
                 *_naming(cell, columns),
                 *_means(record, cell.means),
-                *(str(distances.get(name, "-")) for name in names),
+                *(_distance(distances.get(name), counted=bool(marks)) for name in names),
                 "-" if cell.seconds is None else shown(cell.seconds, 3),
                 str(cell.solved),
                 str(cell.failed),
@@ -66,6 +67,12 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
         rest = ["-"] * (len(columns) - 2), ["-", count, *["-"] * (1 + bool(marks) + ids)]
         rows.append([task, label, *rest[0], *_means(record, means), *told, *rest[1]])
     return WordTable("cells", f"Every cell: means with 95 % intervals; {BOLD}.", header, rows, frozenset(bold))
+
+
+def _distance(distance: CellDistance | None, counted: bool) -> str:
+    """In a race with how many images it is over, since cells have not as many and the number depends on it."""
+    words = "-" if distance is None else str(distance)
+    return f"{words} (of {distance.images})" if counted and distance is not None and distance.whole else words
 
 
 def rows_beside(record: SweepRecord) -> Iterator[tuple[str, str, dict[str, Interval]]]:

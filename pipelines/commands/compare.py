@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.gate import CellPair, compare, default_tolerances, parse_tolerances
+from eval.gate import CellPair, Spared, compare, default_tolerances, parse_tolerances
 from eval.scores import ScoreTable
 from operators.pictures import write_bytes
 from operators.plurals import counted
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         tolerances = parse_tolerances(args.tolerance, args.confidence, baseline.info)
     else:
         tolerances = default_tolerances(baseline.metrics, args.confidence, baseline.info)
-    result = compare(candidate, baseline, tolerances)
+    result = compare(candidate, baseline, tolerances, spared=(_spared(args.candidate), _spared(args.baseline)))
     notes = *_raced(args.baseline, args.candidate), *_distances_of_both(args, baseline, result.pairs)
     result = replace(result, notes=(*result.notes, *notes))
     for path, text in ((args.junit, result.to_junit), (args.markdown, result.to_markdown)):
@@ -93,7 +93,20 @@ def _raced(*urls: str) -> Iterator[str]:
 
         race = read_race(folder, folder.read_summary()["plan"])
         left = 0 if race is None else sum(len(heat.runners) - len(heat.inside) for heat in race.heats)
-        yield f"{url} is a race: {counted(left, 'cell')} left it and saw fewer measurements than the others"
+        yield (
+            f"{url} is a race: {counted(left, 'cell')} left it and saw fewer measurements than the others; each cell "
+            "is judged on what both sides were asked for, and where it left p is nominal"
+        )
+
+
+def _spared(url: str) -> Spared:
+    """What a race left out of one side."""
+    folder = _sweep(url)
+    if folder is None or folder.read_summary()["specification"].get("race") is None:
+        return Spared()
+    from pipelines.score.spared_rows import spared_rows  # with all that plans need, which a table does not
+
+    return spared_rows(folder)
 
 
 def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable, pairs: Mapping[str, CellPair]) -> Iterator[str]:
@@ -102,8 +115,12 @@ def _distances_of_both(args: argparse.Namespace, baseline: ScoreTable, pairs: Ma
     for cell, pair in pairs.items():
         sides = before.get(cell, {}), now.get(pair.candidate or "", {})
         for name in dict.fromkeys([*sides[0], *sides[1]]):
+            both = [side[name] for side in sides if name in side]
             values = (str(side.get(name, "-")) for side in sides)
-            yield f"{name} of {baseline.cell_label(cell)}: {' -> '.join(values)}, not judged: it has no interval"
+            over = " and ".join(str(one.images) for one in both)
+            other = f" and is over {over} images" if len({one.images for one in both}) > 1 else ""
+            label = baseline.cell_label(cell)
+            yield f"{name} of {label}: {' -> '.join(values)}, not judged: it has no interval{other}"
 
 
 def _sweep(url: str) -> SweepFolder | None:

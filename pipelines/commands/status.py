@@ -85,9 +85,18 @@ def _print(output: str, status: Status | None, job: dict[str, Any] | None, asked
         return
     print(f"{status.name}: {status.scored} of {counted(status.items, 'work item')} scored, {status.solved} solved, "
           f"{status.failed} failed")  # fmt: skip
-    for sentence in status.race:
-        print(f"race: {sentence}")
+    if status.heats:
+        _print_races(status)
     for error, count in status.errors.items():
         print(f"  {count} x {error}")
     for note in status.notes:
         print(f"note: {note}")
+
+
+def _print_races(status: Status) -> None:
+    from pipelines.score.race_rows import race_lines  # with the record, which only races need here
+
+    for sentence, heat in zip(status.race, status.heats, strict=True):
+        print(f"race: {sentence}")
+        for line in race_lines(heat):
+            print(f"  {line}")

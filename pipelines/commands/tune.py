@@ -27,7 +27,11 @@ def run(args: argparse.Namespace) -> int:
     sweep = StoredSweep.read(SweepFolder(args.output))
     metric = args.metric or next((info.name for info in sweep.record.judged), "")
     found = find_best(sweep, metric, args.arms)
-    print(text_table([_row(search, metric) for search in found], ("arm", "task", "tried", metric, "best")))
+    raced = sweep.spec.race is not None
+    header = ("arm", "task", "tried", metric, *(["race"] if raced else []), "best")
+    print(text_table([_row(search, metric, raced) for search in found], header))
+    if raced:
+        print("note: of a race's winner the mean is over the measurements that confirm it, of others over all they saw")
     counts = {search.arm: len(search.trials) for search in found}
     if len(set(counts.values())) > 1:
         words = ", ".join(f"{arm} {count}" for arm, count in counts.items())
@@ -40,9 +44,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(search: Search, metric: str) -> tuple[str, ...]:
+def _row(search: Search, metric: str, raced: bool) -> tuple[str, ...]:
     best = ", ".join(f"{name} {_word(value)}" for name, value in search.best.settings.items())
-    return search.arm, search.task, str(len(search.trials)), f"{search.best.means[metric]:.4g}", best
+    mean = search.best.confirmed.get(metric, search.best.means[metric])
+    confirmed = ["confirmed" if metric in search.best.confirmed else "not confirmed"] if raced else []
+    return search.arm, search.task, str(len(search.trials)), f"{mean:.4g}", *confirmed, best
 
 
 def _edges(found: Sequence[Search]) -> list[str]:

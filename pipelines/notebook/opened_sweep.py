@@ -20,7 +20,10 @@ from operators.plurals import counted
 from operators.validation import did_you_mean, shorten, validate
 from pipelines.notebook.shown_rows import Rows, cell_numbers, contrast_numbers, shortened
 from pipelines.notebook.sweep_pictures import SweepPictures, pictures_of
+from pipelines.plan.race_record import Runner
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.score.race_results import by_stay, departures
+from pipelines.score.race_rows import race_row
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.stored_signals import StoredSignals
@@ -112,6 +115,15 @@ class Sweep:
         """Every cell with its means and intervals, in the order of the terminal's table."""
         record = self.record
         return Rows(record.cells, cell_table(record, ids=True), lambda cell: cell_numbers(record, cell))
+
+    def race(self) -> Rows[Runner]:
+        """Every cell of its races: how far it came, by whom it was beaten, by how much and on what evidence."""
+        race = self.stored.race
+        if race is None:
+            raise InputError(f"race: {self.name} has none, or none that has begun; `race: safe` in a specification.")
+        labels = {cell.id: cell.label for cell in self.record.cells}
+        runners = [one for heat in race.heats for one in by_stay(heat)]
+        return Rows(runners, departures(race.heats, self.record), lambda one: race_row(*race.of_cell[one.cell], labels))
 
     def contrast(self, a: str | CellResult, b: str | CellResult) -> Rows[Contrast]:
         """a minus b, paired by measurement and seed, per task and metric: the intervals of terminal and report.

@@ -71,7 +71,8 @@ def cell_numbers(record: SweepRecord, cell: CellResult) -> dict[str, Any]:
         mean = cell.means.get(metric.name)
         ends = (None, None, None) if mean is None else (mean.mean, mean.low, mean.high)
         numbers |= dict(zip((metric.name, f"{metric.name}_low", f"{metric.name}_high"), ends, strict=True))
-    numbers |= {name: one.value for name, one in record.distances.get(cell.id, {}).items()}
+    for name, one in record.distances.get(cell.id, {}).items():
+        numbers |= {name: one.value} | ({} if record.race is None else {f"{name}_images": one.images})
     memory = record.cost(cell, "peak_bytes")
     numbers |= {} if record.race is None else {"race": record.race.marks.get(cell.id)}
     return numbers | {

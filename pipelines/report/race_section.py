@@ -30,7 +30,7 @@ def _heat(sweep: StoredSweep, heat: HeatRecord) -> Iterator[Markup]:
     yield paragraph(f"{heat.sentence}. A cell that left has seen fewer measurements than the others.")
     steps = Series("cells still in", *cells_over_measurements(heat))
     yield line_chart(f"{heat.name}: cells over measurements", "measurements seen", "cells still in", [steps])
-    words = departures(heat, sweep.record)
+    words = departures([heat], sweep.record)
     rows = [
         [label, state, _bar(one, heat), *rest]
         for one, (label, state, *rest) in zip(by_stay(heat), words.rows, strict=True)

@@ -7,12 +7,11 @@ import numpy as np
 
 from eval.metrics import metric_info
 from eval.record import SweepRecord
+from eval.record.confirming import confirmed_on
 from eval.record.numbers import shown
 from eval.record.race_words import LEFT, Confirmation, RaceWords
 from eval.record.word_tables import WordTable
 from eval.scores import CellValues, ScoreTable
-from eval.statistics import bootstrap_interval
-from eval.statistics.shared_rows import taken
 from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.race_course import draw_order
 from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
@@ -50,27 +49,27 @@ def mark(heat: HeatRecord, runner: Runner) -> str:
 
 def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int) -> Confirmation:
     """The winner's means over the measurements that come after those the race has seen, in its order."""
-    columns = {name: scores.values(winner.cell, name) for name in scores.judged}
-    first = next(iter(columns.values()))
-    aside = set(draw_order(first.digests.tolist(), seed)[heat.seen :])
-    means = {}
-    for name, column in columns.items():
-        part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
-        if part.finite.any():
-            means[name] = bootstrap_interval(part.values, part.measurements)
-    return Confirmation(heat.name, winner.cell, len(aside), means, frozenset(aside))
+    digests = scores.values(winner.cell, scores.metrics[0]).digests.tolist()
+    return confirmed_on(scores, heat.name, winner.cell, draw_order(digests, seed)[heat.seen :])
 
 
-def departures(heat: HeatRecord, record: SweepRecord) -> WordTable:
-    """Who is in and who left: the winner or leader, then the last to leave first."""
-    metrics = list(dict.fromkeys(name for one in heat.runners for name in one.beaten))
-    labels = {cell.id: cell.label for cell in record.cells}
-    header = ["cell", "", "measurements", "beaten by", *(f"{name}: behind by" for name in metrics), "evidence"]
+def departures(heats: Sequence[HeatRecord], record: SweepRecord) -> WordTable:
+    """Who is in and who left: of each race the winner or leader, then the last to leave first."""
+    metrics = list(dict.fromkeys(name for heat in heats for one in heat.runners for name in one.beaten))
+    labels, several = {cell.id: cell.label for cell in record.cells}, len(heats) > 1
+    header = [*(["race"] if several else []), "cell", "", "measurements", "beaten by"]
+    header += [*(f"{name}: behind by" for name in metrics), "evidence"]
     rows = [
-        [labels.get(one.cell, one.cell), mark(heat, one), str(one.end), *_defeat(one, metrics, labels)]
+        [*([heat.name] if several else []), *_stay(heat, one, labels), *_defeat(one, metrics, labels)]
+        for heat in heats
         for one in by_stay(heat)
     ]
-    return WordTable("race", f"{heat.name}: who left when and why. {_how(heat)}", header, rows)
+    names = "Races" if several else heats[0].name
+    return WordTable("race", f"{names}: who left when and why. {_how(heats[0])}", header, rows)
+
+
+def _stay(heat: HeatRecord, one: Runner, labels: Mapping[str, str]) -> list[str]:
+    return [labels.get(one.cell, one.cell), mark(heat, one), str(one.end)]
 
 
 def by_stay(heat: HeatRecord) -> list[Runner]:

@@ -1,7 +1,7 @@
 """Committed scores as races read them: by cell and measurement in the order of the race, seeds averaged."""
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ class Standings:
         self.races = plan.races(spec)
         self.metrics = [metric_info(name) for name in spec.race.raced(chosen_metrics(spec))]
         seeds = {seed: place for place, seed in enumerate(spec.seeds)}
-        self._boards = [_Board(heat, [info.name for info in self.metrics], seeds) for heat in self.races]
+        perfect = {info.name: np.inf if info.direction == "higher" else -np.inf for info in self.metrics}
+        self._boards = [_Board(heat, perfect, seeds) for heat in self.races]
         self._of_cell = {cell.id: board for board in self._boards for cell in board.heat.cells}
 
     @property
@@ -71,12 +72,13 @@ class Standings:
 class _Board:
     """Values of one race: (cells, measurements, seeds)."""
 
-    def __init__(self, heat: Heat, metrics: Sequence[str], seeds: dict[int, int]):
+    def __init__(self, heat: Heat, perfect: Mapping[str, float], seeds: dict[int, int]):
+        """`perfect` is by metric the infinity that is a value and no failure, as the PSNR of a perfect copy."""
         shape = len(heat.cells), len(heat.digests), len(seeds)
-        self.heat, self.seeds = heat, seeds
+        self.heat, self.perfect, self.seeds = heat, perfect, seeds
         self.rows = {cell.id: place for place, cell in enumerate(heat.cells)}
         self.known = np.zeros(shape, dtype=bool)
-        self.values = {name: np.full(shape, np.nan) for name in metrics}
+        self.values = {name: np.full(shape, np.nan) for name in perfect}
         self.last: HeatRecord | None = None
 
     def decides_more(self, last: HeatRecord) -> bool:
@@ -94,8 +96,8 @@ class _Board:
         self.known[place] = True
         for name, values in self.values.items():
             value = row[name]
-            usable = row["error"] is None and isinstance(value, float) and np.isfinite(value)
-            values[place] = value if usable else np.nan
+            scored = row["error"] is None and isinstance(value, float)
+            values[place] = value if scored and (np.isfinite(value) or value == self.perfect[name]) else np.nan
 
     def means(self, name: str) -> NDArray[np.float64]:
         """Over seeds that have a value; NaN where none has."""

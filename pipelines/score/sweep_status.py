@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipelines.plan.race_record import read_plan, read_race
+from pipelines.plan.planning import Plan
+from pipelines.plan.race_record import HeatRecord, read_plan, read_race
 from pipelines.score.committed import failures, score_tables, unscored_tables
 from pipelines.score.lost_rows import held_rows, lost_rows
 from pipelines.storage.sweep_folder import SweepFolder
@@ -24,6 +25,9 @@ class Status:
 
     race: list[str]
     """A sentence for each race: how far it is, and how many cells are still in."""
+
+    heats: list[dict[str, Any]]
+    """The same races with all their cells: who leads, who left when, by whom it was beaten and on what evidence."""
 
     notes: list[str]
     """Which files lack rows, and what to do about it."""
@@ -45,6 +49,7 @@ def read_status(folder: SweepFolder) -> Status:
         for shard, table in tables(folder, plan, summary["scoring"], ["item", "error"]):
             errors += failures(table)
             held[shard] = held_rows(table)
+    heats = [] if race is None else race.heats
     lost = lost_rows(folder, plan, summary["scoring"], held)
     return Status(
         name=summary["specification"]["name"],
@@ -53,6 +58,16 @@ def read_status(folder: SweepFolder) -> Status:
         scored=sum(rows for shard, rows in held.items() if shard in scored),
         failed=errors.total(),
         errors=dict(errors.most_common(10)),
-        race=[] if race is None else [heat.sentence for heat in race.heats],
+        race=[heat.sentence for heat in heats],
+        heats=_states(heats, plan),
         notes=[one.sentence for one in lost],
     )
+
+
+def _states(heats: list[HeatRecord], plan: Plan) -> list[dict[str, Any]]:
+    if not heats:
+        return []
+    from pipelines.score.race_rows import planned_labels, race_state  # with the record, which only races need here
+
+    labels = planned_labels(plan.cells)
+    return [race_state(heat, labels) for heat in heats]

@@ -9,6 +9,7 @@ from eval.distribution.results import CellDistance
 from eval.record import CellResult
 from eval.scores import ScoreTable
 from pipelines.plan.item_ids import fingerprint
+from pipelines.score.race_rows import race_row
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.track.charts import log_params
 from pipelines.track.evaluated import Evaluated
@@ -24,17 +25,20 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated
     """What is logged of a cell."""
     spec, shown, distances = sweep.spec, panels.measurements(cell.id), sweep.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {sweep.scores_url}."
+    logged = [one for one in distances.values() if sweep.record.beside_others(cell, one)]
     for distance in distances.values():
-        if not distance.whole:
-            note += f"\n\n{distance.name} is not logged: {distance.problem()}."
+        if distance not in logged:
+            why = distance.problem() or "other cells of this race saw more images, and more make it smaller"
+            note += f"\n\n{distance.name} is not logged: {why}."
     if shown:
         note += f"\n\n{PANEL} and {TABLE}: truth, measurement, reconstruction of {', '.join(shown)}."
     identity = cell_identity(cell)
-    raced = {} if sweep.record.race is None else {"race": sweep.record.race.marks.get(cell.id, "")}
+    raced = race_tags(sweep, cell)
+    beside = raced and raced | {"distances": ", ".join(one.name for one in logged)}  # which depends on other cells
     return Content(
         key=f"{cell.id}-{sweep.scoring}",
         name=cell.title,
-        digest=cell_digest(sweep.scores, cell.id, _beside(shown, distances.values(), raced)),
+        digest=cell_digest(sweep.scores, cell.id, _beside(shown, distances.values(), beside)),
         tags=lambda: identity | raced | {
             "sweep": spec.name, "manifest": spec.manifest, "results": sweep.scores_url, "cell": cell.id,
             "mlflow.note.content": note, **({"mlflow.loggedArtifacts": logged_table()} if shown else {}),
@@ -42,7 +46,7 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated
         params=identity | {name: str(value) for name, value in _settings(cell).items()},
         axes=log_params(sweep.record, cell),
         metrics=lambda: cell_metrics(sweep, cell)
-        | {name: value for one in distances.values() for name, value in _logged(one).items()},
+        | {name: value for one in logged for name, value in _logged(one).items()},
         artifacts=partial(panels.draw, cell),
         failed=not cell.solved,
         evaluated=evaluated,
@@ -51,10 +55,21 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated
 
 def _logged(distance: CellDistance) -> dict[str, float]:
     """A distance over all of a cell's images, and the same number of the truths where they have one."""
-    if distance.value is None or not distance.whole:
+    if distance.value is None:
         return {}
     real = {} if distance.of_truth is None else {f"{distance.name}_real": distance.of_truth}
     return {distance.name: distance.value, **real}
+
+
+def race_tags(sweep: StoredSweep, cell: CellResult) -> dict[str, str]:
+    """What became of a cell in its race, by whom it was beaten and on what evidence."""
+    if sweep.race is None or sweep.record.race is None or cell.id not in sweep.race.of_cell:
+        return {}
+    heat, runner = sweep.race.of_cell[cell.id]
+    leaders = {defeat.leader for defeat in runner.beaten.values()}
+    row = race_row(heat, runner, {leader: sweep.record.cell(leader).label for leader in leaders})
+    known = {"beaten_by": row["beaten_by"], "evidence": row["evidence"] and f"{row['evidence']:.3g}"}
+    return {"race": sweep.record.race.marks.get(cell.id, "")} | {name: word for name, word in known.items() if word}
 
 
 def _beside(shown: list[str], distances: Iterable[CellDistance], raced: dict[str, str]) -> Any:

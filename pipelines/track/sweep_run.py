@@ -15,6 +15,8 @@ from eval.record.word_tables import best_table
 from operators import InputError
 from operators.plurals import counted
 from pipelines.plan.item_ids import fingerprint
+from pipelines.score.race_results import by_stay
+from pipelines.score.race_rows import race_row
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import read_record
 from pipelines.track.cell_run import CONTENT_VERSION
@@ -31,6 +33,7 @@ KEY = "sweep"
 REPORT = "report.html"
 """The artifact that people open."""
 CONTRASTS = "contrasts.csv"
+RACE = "race.csv"
 _FOLDER_ID = "tracking.json"
 _COLUMNS = (
     "kind", "task", "metric", "a", "b", "cell_a", "cell_b", "mean_a", "mean_b", "difference", "low", "high", "p_value",
@@ -70,7 +73,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
     facts = [specification(sweep), sweep.expected, sweep.summary["manifest_digest"], cell_digests, measured]
     facts += [real] if real else []
     facts += [sweep.notes] if sweep.notes else []
-    facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json")]
+    facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json"), RACE]
     return Content(
         key=KEY,
         name=sweep.spec.name,
@@ -83,7 +86,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
             **race_metrics(sweep),
         },
         artifacts=lambda: {
-            "spec.yaml": specification(sweep).encode(), **contrast_files(sweep),
+            "spec.yaml": specification(sweep).encode(), **contrast_files(sweep), **race_files(sweep),
             **(report_page(sweep) if page is None else {REPORT: page}),
         },
         failed=bool(sweep.failed or sweep.missing),
@@ -150,6 +153,16 @@ def contrast_files(sweep: StoredSweep) -> dict[str, bytes]:
     families = {"best of grid": sweep.record.contrasts, "same settings": sweep.record.pointwise}
     rows = [_row(kind, one) for kind, contrasts in families.items() for one in contrasts]
     return {CONTRASTS: csv_table(_COLUMNS, rows)} if rows else {}
+
+
+def race_files(sweep: StoredSweep) -> dict[str, bytes]:
+    """Every cell of a race as a table: how far it came, by whom it was beaten and on what evidence."""
+    if sweep.race is None:
+        return {}
+    labels = {cell.id: cell.label for cell in sweep.record.cells}
+    rows = [race_row(heat, one, labels) for heat in sweep.race.heats for one in by_stay(heat)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {RACE: csv_table(names, [["" if row.get(name) is None else row[name] for name in names] for row in rows])}
 
 
 def _row(kind: str, one: Contrast) -> list[object]:

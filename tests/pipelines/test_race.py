@@ -1,14 +1,20 @@
 """Races through the whole road: the same decisions however they come about, and nothing shown as more than it is."""
 
+import csv
+import io
 import json
 import shutil
+from dataclasses import replace
 from html import unescape
 
+import pyarrow as pa
 import pytest
 import yaml
 
+from eval.distribution.results import CellDistance
 from eval.record.leaderboard import leaderboard
 from eval.record.numbers import shown
+from eval.record.word_tables import cell_table
 from operators import InputError
 from pipelines.console.result_tables import contrast_lines
 from pipelines.notebook.opened_sweep import Sweep
@@ -16,11 +22,13 @@ from pipelines.plan.planning import read_whole_plan
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.report import render_sweep
-from pipelines.score.race_results import cells_over_measurements, departures
+from pipelines.score.race_results import by_stay, cells_over_measurements, departures
 from pipelines.score.race_standings import Standings
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.sweep import run_sweep
+from pipelines.track.cell_run import cell_content
+from pipelines.track.panels import Panels
 from pipelines.track.sweep_run import race_metrics, sweep_content
 from tests.pipelines.sweep_cases import build_manifest, run
 
@@ -131,10 +139,11 @@ def test_resuming_with_some_of_it_lost_gives_the_same_race(raced, manifest, tmp_
 
 
 @pytest.mark.slow
-def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, manifest, tmp_path):
-    path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 1})
+def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, manifest, tmp_path, capsys):
+    path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 2})
     assert run("sweep", path) == 0
     assert decisions(tmp_path / "race") == decisions(raced)
+    assert "images on 2 GPUs" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -161,6 +170,17 @@ def test_scores_that_are_to_be_made_again_decide_nothing_meanwhile(raced):
     assert standings.record().heats[0].rounds == 0
     standings.take(sweep.folder.store.read_table(sweep.folder.scores_name(scoring, plan.shards[0].name)))
     assert standings.record() == sweep.race
+
+
+def test_a_cell_of_perfect_copies_wins_its_race(raced):
+    sweep, plan = stored(raced), read_whole_plan(SweepFolder(str(raced)))
+    rival = bicubic(sweep.record).id
+    perfect = [row | ({"psnr": float("inf")} if row["cell"] == rival else {}) for row in sweep.scores.table.to_pylist()]
+    standings = Standings(sweep.spec, plan)
+    standings.take(pa.Table.from_pylist(perfect))
+    (heat,) = standings.record().heats
+    assert heat.leader == rival
+    assert heat.model_validate_json(heat.model_dump_json()) == heat
 
 
 def test_those_that_stayed_are_ranked_together_and_those_that_left_are_not(raced):
@@ -194,6 +214,22 @@ def test_a_contrast_with_an_arm_that_left_is_of_what_it_saw_and_says_so(raced):
     assert words.result.pairs == int(gone.removeprefix("left after "))
     assert words.judged_b == rival.marked
     assert words.chosen or len(words.cells_a) == 1
+
+
+def test_a_race_held_against_the_whole_grid_lacks_nothing_that_it_asked_for(raced, grid, tmp_path, capsys):
+    for sides in ((raced, grid.folder.url), (grid.folder.url, raced)):
+        assert run("compare", *sides, "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["counts"] == {"unchanged": 7}
+        gone = [one for one in stored(raced).record.cells if one.left]
+        assert sum("left after" in one["label"] for one in facts["judgements"]) == len(gone)
+        assert any("is a race" in note and "p is nominal" in note for note in facts["notes"])
+    lost = tmp_path / "lost"
+    shutil.copytree(raced, lost)
+    for path in (*sorted((lost / "scores").rglob("*.parquet"))[::2], *(lost / "results").iterdir()):
+        path.unlink()
+    assert run("compare", lost, raced) == 1
+    assert "not in the candidate" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -237,6 +273,71 @@ def test_status_tells_who_is_in(raced, capsys):
     assert run("status", raced) == 0
     (heat,) = stored(raced).race.heats
     assert heat.sentence in capsys.readouterr().out
+
+
+def test_status_names_who_leads_and_who_left_by_whom_and_on_what_evidence(raced, capsys):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    assert run("status", raced) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert f"won: {sweep.record.cell(heat.winner.cell).label}" in lines
+    gone = [one for one in heat.runners if one.left_after is not None]
+    told = [line for line in lines if line.startswith("left after")]
+    assert len(told) == min(5, len(gone))
+    for one in gone:
+        defeat, label = one.beaten["psnr"], sweep.record.cell(one.cell).label
+        by = sweep.record.cell(defeat.leader).label
+        words = f"left after {one.end}: {label}, behind {by} by {shown(defeat.difference)} psnr"
+        assert f"{words}, evidence {defeat.evidence:.2g}" in told
+    assert run("status", raced, "--json") == 0
+    (state,) = json.loads(capsys.readouterr().out)["heats"]
+    assert [one["cell"] for one in state["cells"]] == [one.cell for one in by_stay(heat)]
+    assert [one["leads"] for one in state["cells"]] == [True] + [False] * (len(heat.runners) - 1)
+
+
+def test_python_and_mlflow_have_the_race_as_rows(raced):
+    opened = Sweep.open(raced)
+    (heat,) = opened.stored.race.heats
+    rows = opened.race().to_arrow().to_pylist()
+    assert [row["cell"] for row in rows] == [one.cell for one in by_stay(heat)]
+    assert opened.record.cell(heat.winner.cell).label in repr(opened.race())
+    logged = sweep_content(opened.stored, []).artifacts()["race.csv"].decode()
+    assert [row["cell"] for row in csv.DictReader(io.StringIO(logged))] == [row["cell"] for row in rows]
+    for runner, row in zip(by_stay(heat), rows, strict=True):
+        cell = opened.record.cell(runner.cell)
+        tags = cell_content(opened.stored, cell, Panels(opened.stored)).tags()
+        if runner.left_after is None:
+            assert "beaten_by" not in tags
+            continue
+        defeat = runner.beaten["psnr"]
+        assert (row["measurements"], row["psnr_behind"], row["evidence"]) == (
+            runner.end, defeat.difference, defeat.evidence,
+        )  # fmt: skip
+        assert tags["beaten_by"] == row["beaten_by"] == opened.record.cell(defeat.leader).label
+        assert float(tags["evidence"]) == pytest.approx(defeat.evidence, rel=0.01)
+        assert tags["race"] == f"left after {runner.end}"
+
+
+def test_a_sweep_without_a_race_has_none_to_show(grid):
+    with pytest.raises(InputError, match="race: grid has none"):
+        Sweep(grid).race()
+
+
+def test_distances_over_other_counts_of_images_are_marked_and_not_logged(raced):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    counts = {cell.id: cell.count for cell in sweep.record.cells}
+    distances = {id: {"fid": CellDistance("fid", 12.5, count, count)} for id, count in counts.items()}
+    sweep = replace(sweep, distances=distances)
+    table = cell_table(sweep.record)
+    place = table.header.index("fid")
+    assert [row[place] for row in table.rows[: len(counts)]] == [f"12.500 (of {counts[cell.id]})" for cell in sweep.record.cells]
+    for cell in sweep.record.cells:
+        content = cell_content(sweep, cell, Panels(sweep))
+        most = cell.count == max(counts.values())
+        assert ("fid" in content.metrics()) == most
+        assert ("fid is not logged" in content.tags()["mlflow.note.content"]) != most
+    assert counts[heat.winner.cell] == max(counts.values())
 
 
 def test_terminal_and_cells_mark_who_left(raced, manifest, tmp_path, capsys):
@@ -310,7 +411,7 @@ def test_the_picture_names_the_winner_first_and_shows_how_far_each_came(raced):
     assert (places[0], counts[0]) == (0, len(heat.runners))
     assert (places[-1], counts[-1]) == (heat.seen, len(heat.inside))
     assert counts == sorted(counts, reverse=True)
-    words = departures(heat, sweep.record)
+    words = departures([heat], sweep.record)
     winner = sweep.record.cell(heat.winner.cell)
     assert words.rows[0][:3] == [winner.label, "won", str(heat.winner.end)]
     assert [int(row[2]) for row in words.rows] == sorted((one.end for one in heat.runners), reverse=True)

@@ -102,6 +102,47 @@ def test_a_cell_that_fails_often_does_not_lead():
     assert over.inside == ("c0", "c1")  # nor is it beaten on what it has
 
 
+def test_a_cell_that_is_always_perfect_wins_and_differences_stay_numbers():
+    merits = scores([0.0, 0.0, 2.0], 80)
+    merits[0] = np.inf
+    over = race(merits, rules(80))
+    assert over.leader == "c0"
+    assert over.inside == ("c0",)
+    assert all(np.isfinite(one.beaten["psnr"].difference) and one.reason == "beaten" for one in over.left)
+
+
+def test_perfect_cells_are_level_with_each_other():
+    merits = np.full((3, 64), np.inf)
+    over = race(merits, rules(64))
+    assert len(over.inside) == 3
+    merits[2, ::2] = 30.0
+    over = race(merits, rules(64))
+    assert over.inside == ("c0", "c1")
+
+
+def test_one_perfect_copy_counts_no_more_than_the_largest_difference():
+    merits = scores([0.0, -2.0], 64, spread=0.3)
+    merits[1, 5] = np.inf
+    assert race(merits, rules(64)).inside == ("c0",)
+
+
+def test_infinitely_bad_is_a_failure():
+    merits = scores([0.0, 0.0], 64)
+    merits[1] = -np.inf
+    assert race(merits, rules(64)).left[0].reason == "nothing scored"
+
+
+def test_what_those_that_left_have_later_decides_nothing_also_where_somebody_is_perfect():
+    """A whole grid in the folder gives the race that one without those scores gives."""
+    merits = scores([0.0, 0.2, -3.0], 160)
+    merits[0, 1::7] = np.inf
+    whole = race(merits, rules(160))
+    gone = next(one for one in whole.left if one.cell == "c2")
+    assert gone.seen < 160
+    merits[2, gone.seen :] = 1e6
+    assert race(merits, rules(160)) == whole
+
+
 def test_where_nothing_is_scored_at_all_nobody_wins_by_that():
     over = race(np.full((3, 16), np.nan), rules(16))
     assert len(over.inside) == 3
@@ -200,6 +241,56 @@ def test_the_best_cell_is_lost_less_often_than_alpha(kind):
 def test_so_it_is_in_thousands_of_races_and_with_many_looks(kind, cells):
     races, alpha = 2000, 0.1
     rate = often_lost(kind, races, alpha, cells, step=4)
+    assert rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
+
+
+def rare(random, shape, size, often=0.03):
+    """Mostly a little, now and then a lot the other way; 0 in the mean."""
+    return np.where(random.random(shape) < often, size, -size * often / (1 - often))
+
+
+def level(random, shape):
+    return 0.02 * random.normal(size=shape)
+
+
+SKEWED = {
+    "rare gains of the best": lambda random, best, rivals: (rare(random, best, 3.9), level(random, rivals)),
+    "rare losses of rivals": lambda random, best, rivals: (level(random, best), rare(random, rivals, -3.9)),
+    "losses of all rivals at once": lambda random, best, rivals: (
+        level(random, best), rare(random, best, -3.9) + level(random, rivals),
+    ),
+    "exponential gains of the best": lambda random, best, rivals: (
+        0.5 * random.exponential(size=best) - 0.5, level(random, rivals),
+    ),
+    "exponential losses of rivals": lambda random, best, rivals: (
+        level(random, best), 0.5 - 0.5 * random.exponential(size=rivals),
+    ),
+}  # fmt: skip
+"""The best cell and its rivals by laws of their own, all of mean 0: on most measurements the best is behind."""
+
+
+def often_lost_to_skewed(kind, races, alpha, cells, step, measurements=160):
+    lost = 0
+    for number in range(races):
+        best, rivals = SKEWED[kind](np.random.default_rng(number), measurements, (cells - 1, measurements))
+        over = race(np.vstack([best + 0.0501, rivals]), rules(measurements, step, alpha=alpha))
+        lost += "c0" not in over.inside
+    return lost / races
+
+
+@pytest.mark.parametrize("kind", SKEWED)
+def test_a_best_cell_that_is_mostly_behind_is_lost_less_often_than_alpha(kind):
+    races, alpha = 300, 0.2
+    rate = often_lost_to_skewed(kind, races, alpha, cells=3, step=32)
+    assert 0 < rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)  # these races are hard enough to lose some
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [2, 12])
+@pytest.mark.parametrize("kind", SKEWED)
+def test_so_it_is_in_thousands_of_skewed_races_and_with_many_looks(kind, cells):
+    races, alpha = 2000, 0.1
+    rate = often_lost_to_skewed(kind, races, alpha, cells, step=4)
     assert rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
 
 
