@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.plan.race_record import read_plan, read_race
+from pipelines.plan.search_record import read_trials
 from pipelines.score.committed import failures, score_tables, unscored_tables
 from pipelines.score.lost_rows import held_rows, lost_rows
 from pipelines.storage.sweep_folder import SweepFolder
@@ -25,6 +26,9 @@ class Status:
     race: list[str]
     """A sentence for each race: how far it is, and how many cells are still in."""
 
+    search: str | None
+    """How far a search is, of which the rest is the batch that runs."""
+
     notes: list[str]
     """Which files lack rows, and what to do about it."""
 
@@ -38,6 +42,7 @@ def read_status(folder: SweepFolder) -> Status:
     summary = folder.read_summary()
     plan = read_plan(folder)
     race = None if summary["specification"].get("race") is None else read_race(folder, plan.id)
+    search = read_trials(folder, summary.get("search"))
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
     held: dict[str, int] = {}
@@ -54,5 +59,6 @@ def read_status(folder: SweepFolder) -> Status:
         failed=errors.total(),
         errors=dict(errors.most_common(10)),
         race=[] if race is None else [heat.sentence for heat in race.heats],
+        search=None if search is None else search.sentence,
         notes=[one.sentence for one in lost],
     )
