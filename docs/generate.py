@@ -60,7 +60,7 @@ def _of_arm(name: str) -> Json:
 def _of_grid(name: str) -> Json:
     named = {"propertyNames": {"enum": list(find_method(name).Settings.model_fields)}}
     several = {key: {"items": named} for key in ("zipped", "points", "exclude")}
-    return {"properties": {"grid": {"properties": {"cross": named, **several}}}}
+    return {"properties": {"grid": {"properties": {"cross": named, "search": named, **several}}}}
 
 
 def settings_page() -> str:

@@ -13,9 +13,10 @@ from eval.scores import ScoreTable
 from g2d2.version import __version__
 from pipelines.console.progress import progress
 from pipelines.plan.chosen_metrics import chosen_metrics, with_metrics
-from pipelines.plan.planning import Plan, make_plan
+from pipelines.plan.planning import Plan, make_plan, stored_spec
 from pipelines.plan.race_record import raced_plan, read_plan
 from pipelines.plan.readiness import check_scoring
+from pipelines.plan.search_blocks import Block
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.plan.work_items import Shard
 from pipelines.racing import RaceRun
@@ -76,7 +77,9 @@ class SweepResult:
 
     def stored(self, spec: SweepSpec) -> StoredSweep:
         """With the record that everything which shows it reads."""
-        if spec.metrics is None:
+        if spec.grid.search:
+            spec = stored_spec(self.folder, self.summary)  # of its last batch
+        elif spec.metrics is None:
             spec = spec.model_copy(update={"metrics": self.summary["specification"]["metrics"]})
         return StoredSweep(
             self.folder, spec, self.summary, self.plan, self.scores, self.scores_url,
@@ -84,10 +87,13 @@ class SweepResult:
         )  # fmt: skip
 
 
-def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
-    """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption."""
+def run_sweep(spec: SweepSpec, retry_failed: bool = False, block: Block | None = None) -> SweepResult:
+    """Solve and score what is not committed yet, then count everything. Call again to go on after any interruption.
+
+    With a block it is one batch of a search.
+    """
     folder = SweepFolder(spec.output).remembering()
-    plan = make_plan(spec, folder, retry_failed)
+    plan = make_plan(spec, folder, retry_failed, block)
     spec = with_metrics(spec)
     scoring = Scoring.of(chosen_metrics(spec), spec.distribution)
     # what failed in solving has left its shard for a new one
@@ -98,6 +104,7 @@ def run_sweep(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
     first = next(stages, [])
     work.check(first)
     summary = sweep_summary(spec, plan, scoring) | _added(folder, scoring)
+    summary |= {} if block is None else {"search": block.search}
     folder.write_summary(summary)
     if any(work.waiting(first)):
         _forget_collected(folder, plan, scoring)

@@ -17,8 +17,10 @@ from pipelines.plan.cells import Cell, varied
 from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
 from pipelines.plan.item_seconds import ItemSeconds, bill
 from pipelines.plan.planning import make_plan
+from pipelines.plan.proposals import next_batch
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
+from pipelines.plan.search_course import SearchCourse, search_course
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -47,7 +49,12 @@ def run(args: argparse.Namespace) -> int:
     bench, devices, price = _asked(args)
     spec = load_spec(args.spec)
     folder = SweepFolder(spec.output)
-    plan = make_plan(spec, folder)
+    search = search_course(spec) if spec.grid.search else None
+    if search is None:
+        plan = make_plan(spec, folder)
+    else:  # of its first batch; what the others are follows from scores
+        spec = search.batch_spec(0, next_batch(folder, search, 0).points)
+        plan = make_plan(spec, folder, block=search.block(0))
     ready = check_solving(spec, plan.cells)
     left = plan.rows.per_cell(folder.solved_shards())
     trials = bench == HERE or (bench is None and not args.no_calibration)
@@ -67,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         "varied": names,
         "warnings": warnings,
     }
+    if search is not None:
+        facts["search"] = search_facts(search)
     if races:
         facts["race"] = race_facts(races, len(spec.seeds))
     if cost is not None:
@@ -74,6 +83,10 @@ def run(args: argparse.Namespace) -> int:
     if seconds is not None and bench is not None:
         facts["cluster"] = {"devices": devices, "source": seconds.source, **bill(seconds.total(left), devices, price)}
         warnings += _not_covered(plan.cells, seconds, left, bench)
+    if seconds is not None and search is not None:
+        each = seconds.total({cell.id: 1 for cell in plan.cells})
+        ends = [count * one / len(plan.cells) for count, one in zip(search.cost(), (each[0], each[2]), strict=True)]
+        facts["search"] |= bill(ends, devices, price)
     if seconds is not None and races:
         ends = [seconds.race(heat, len(spec.seeds)) for heat in races]
         whole = seconds.total(left)
@@ -147,6 +160,8 @@ def _print(facts: Mapping[str, Any], cells: str) -> None:
         _print_cluster(facts["cluster"], "race" in facts)
     if "race" in facts:
         _print_race(facts["race"], facts["items"], facts.get("cluster"))
+    if "search" in facts:
+        _print_search(facts["search"], "cluster" in facts)
     print(f"work items: {facts['plan']}")
     for warning in facts["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
@@ -176,6 +191,25 @@ def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def search_facts(course: SearchCourse) -> dict[str, Any]:
+    """Of all batches; everything else that is told is of the first."""
+    return {
+        "trials": sum(course.sizes), "batches": len(course.sizes), "aside": course.aside,
+        "measurements": [course.raced(number) for number in range(len(course.sizes))], "items": list(course.cost()),
+    }  # fmt: skip
+
+
+def _print_search(facts: Mapping[str, Any], cluster: bool) -> None:
+    each = " or ".join(map(str, sorted(set(facts["measurements"]))))
+    low, high = facts["items"]
+    trials, races = counted(facts["trials"], "trial"), counted(facts["batches"], "race")
+    print(f"search: the first of {races} one after the other, each on {each} measurements of its own; {trials} in all")
+    print(
+        f"search: it solves {low} to {high} work items{_bill_words(facts, cluster)}; {facts['aside']} measurements "
+        "are set aside for the winner"
+    )
+
+
 def _print_race(facts: Mapping[str, Any], items: int, cluster: Mapping[str, Any] | None) -> None:
     for heat in facts["heats"]:
         print(
@@ -185,13 +219,18 @@ def _print_race(facts: Mapping[str, Any], items: int, cluster: Mapping[str, Any]
         )
     low, high = facts["items"]
     amount = str(low) if low == high else f"{low} to {high}"
-    costs = ""
+    print(f"race: it solves {amount} of {counted(items, 'work item')}{_bill_words(facts, cluster is not None)}")
+
+
+def _bill_words(facts: Mapping[str, Any], cluster: bool) -> str:
+    """Least and most of time and money, where they are known."""
+    words = ""
     if "hours" in facts:
         least, most = (_duration(3600 * hours) for hours in facts["hours"])
-        costs = f", {least} to {most}" if cluster else f", {least} to {most} of device time"
+        words = f", {least} to {most}" if cluster else f", {least} to {most} of device time"
     if "money" in facts:
-        costs += ", money {:.2f} to {:.2f}".format(*facts["money"])
-    print(f"race: it solves {amount} of {counted(items, 'work item')}{costs}")
+        words += ", money {:.2f} to {:.2f}".format(*facts["money"])
+    return words
 
 
 def _print_cluster(facts: Mapping[str, Any], raced: bool) -> None:

@@ -85,6 +85,8 @@ def _print(output: str, status: Status | None, job: dict[str, Any] | None, asked
         return
     print(f"{status.name}: {status.scored} of {counted(status.items, 'work item')} scored, {status.solved} solved, "
           f"{status.failed} failed")  # fmt: skip
+    if status.search is not None:
+        print(f"search: {status.search}")
     if status.heats:
         _print_races(status)
     for error, count in status.errors.items():

@@ -11,7 +11,8 @@ from pipelines.console.result_tables import cell_lines, contrast_lines
 from pipelines.console.terminal import command, results_alone
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.sweep import SweepResult, counts_record, run_sweep
+from pipelines.searching import sweep_or_search
+from pipelines.sweep import SweepResult, counts_record
 from pipelines.track import Tracked, track
 from pipelines.track.server import destination
 
@@ -34,7 +35,7 @@ def finish(spec: SweepSpec, args: argparse.Namespace) -> int:
     if spec.tracking.enabled:
         destination(spec.tracking, spec.output)  # a bad address is refused before hours of work
     with results_alone():
-        result = run_sweep(spec, retry_failed=args.retry_failed)
+        result = sweep_or_search(spec, retry_failed=args.retry_failed)
     sweep = result.stored(spec)
     if not args.json:
         _print(result, sweep)
@@ -69,7 +70,8 @@ def _print(result: SweepResult, sweep: StoredSweep) -> None:
     if contrasts:
         print(f"\n{contrasts}")
     if sweep.race is not None:
-        print("\n" + "\n".join(f"race: {heat.sentence}" for heat in sweep.race.heats))
+        searched = [] if sweep.search is None else [f"search: {sweep.search.sentence}"]
+        print("\n" + "\n".join([*searched, *(f"race: {heat.sentence}" for heat in sweep.race.heats)]))
         whole = counted(result.summary["items"], "work item")
         print(f"race: {result.counts.expected} of the {whole} of the whole grid were asked for")
     counts = result.counts

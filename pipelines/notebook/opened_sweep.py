@@ -51,7 +51,7 @@ class Sweep:
         A tracking server that is away costs a warning; `g2d2 track` logs the sweep later.
         """
         from pipelines.console.terminal import results_alone
-        from pipelines.sweep import run_sweep  # with Ray, MLflow and the models, which reading needs none of
+        from pipelines.searching import sweep_or_search  # with Ray, MLflow and the models, which reading needs none of
         from pipelines.track import TrackingError, track
         from pipelines.track.server import destination
 
@@ -61,7 +61,7 @@ class Sweep:
         if spec.tracking.enabled:
             destination(spec.tracking, spec.output)  # a bad address is refused before hours of work
         with results_alone():
-            stored = run_sweep(spec, retry_failed=retry_failed).stored(spec)
+            stored = sweep_or_search(spec, retry_failed=retry_failed).stored(spec)
             if spec.tracking.enabled:
                 try:
                     track(stored)

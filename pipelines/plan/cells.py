@@ -56,6 +56,8 @@ def expand_cells(spec: SweepSpec, tasks: Iterable[str], priors: Mapping[str, Pla
     cells: list[Cell] = []
     named: dict[str, str] = {}
     arms, split = spec.all_arms(), spec.split_by()
+    if any(arm.grid.search for arm in arms.values()):
+        raise InputError("grid.search: only `g2d2 sweep` proposes cells; give those that are to run here in `cross`.")
     points = {name: list(arm.grid) for name, arm in arms.items()}
     empty = next((name for name, combinations in points.items() if not combinations), None)
     if empty is not None:

@@ -1,8 +1,11 @@
-"""Grids over the settings of a method: lists, ranges, log ranges; crossed, zipped, or point by point; with filters."""
+"""Grids over the settings of a method: lists, ranges, log ranges; crossed, zipped, or point by point; with filters.
+
+Or, instead of combinations, what a search may propose.
+"""
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -60,12 +63,45 @@ class Range(_Model):
         return [float(f"{number:.12g}") for number in numbers]
 
 
+class Between(_Model):
+    """Any number from first to last: all alike in `range`, all orders of magnitude alike in `log`."""
+
+    range: tuple[float, float] | None = None
+    """First and last value."""
+    log: tuple[float, float] | None = None
+    """First and last value, both above 0."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.range is None) == (self.log is None):
+            raise ValueError("give either range or log")
+        first, last = self.ends
+        if first >= last:
+            raise ValueError(f"it runs from {first:g} to {last:g}; the first must be below the last")
+        if self.log is not None and first <= 0:
+            raise ValueError(f"log needs numbers above 0 and runs from {first:g} to {last:g}")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.range or self.log or (0.0, 0.0)
+
+    def rounded(self, number: float) -> float:
+        """To 6 digits, so that tables stay readable, and never beyond the ends."""
+        first, last = self.ends
+        return min(max(float(f"{number:.6g}"), first), last)
+
+
 def _kind(axis: Any) -> str:
-    return "range" if isinstance(axis, (Mapping, Range)) else "list"
+    return "range" if isinstance(axis, (Mapping, Range, Between)) else "list"
 
 
 # told apart beforehand: pydantic would else blame a bad range for not being a list
 Axis = Annotated[Annotated[list[Value], Tag("list")] | Annotated[Range, Tag("range")], Discriminator(_kind)]
+SearchAxis = Annotated[Annotated[list[Value], Tag("list")] | Annotated[Between, Tag("range")], Discriminator(_kind)]
+
+MAX_TRIALS = 10_000
+BATCH = 8
 
 
 class Grid(_Model):
@@ -79,6 +115,38 @@ class Grid(_Model):
     """Combinations given one by one, crossed with everything else; empty means none in particular."""
     exclude: list[dict[str, Value | list[Value]]] = []
     """A combination that matches all settings of one entry does not run."""
+    search: dict[str, SearchAxis] = {}
+    """Instead of all these, settings by name with what may be proposed for each: `{log: [0.0001, 0.01]}`,
+    `{range: [0, 1]}`, or a list of choices. Batches of proposals race, so it needs `race`."""
+    trials: int | None = Field(default=None, gt=1, le=MAX_TRIALS)
+    """How many cells a search proposes."""
+    batch: int | None = Field(default=None, gt=1, le=MAX_TRIALS)
+    """How many of them at a time, 8 when left out: later ones follow from the scores of earlier ones."""
+
+    @model_validator(mode="after")
+    def _searchable(self) -> Self:
+        if not self.search:
+            if self.trials is not None or self.batch is not None:
+                raise ValueError("trials and batch are of a search; say in `search` what it varies")
+            return self
+        if others := [name for name in ("cross", "zipped", "points", "exclude") if getattr(self, name)]:
+            raise ValueError(f"search stands alone, without {', '.join(others)}; give it a list of choices instead")
+        if self.trials is None:
+            raise ValueError("trials is missing: it says how many cells the search proposes")
+        lists = {name: axis for name, axis in self.search.items() if isinstance(axis, list)}
+        _refuse_empty(lists.items())
+        combinations = math.prod(map(len, lists.values()))
+        if len(lists) == len(self.search) and combinations < self.trials:
+            raise ValueError(
+                f"trials is {self.trials}, and the lists have {combinations} combinations: `cross` has all"
+            )
+        return self
+
+    @property
+    def batches(self) -> list[int]:
+        """How many cells each batch of a search proposes."""
+        size, trials = self.batch or BATCH, self.trials or 0
+        return [min(size, trials - first) for first in range(0, trials, size)]
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -86,11 +154,7 @@ class Grid(_Model):
         cells = math.prod([*map(_length, self.cross.values()), *groups, len(self.points) or 1])
         if cells > MAX_CELLS:
             raise ValueError(f"it has {cells} combinations and may have {MAX_CELLS}; give fewer values, or two sweeps")
-        for name, axis in self.axes():
-            if not axis:
-                raise ValueError(f"{name} has no values; give at least one")
-            if len(set(map(repr, axis))) < len(axis):
-                raise ValueError(f"{name} names a value twice")
+        _refuse_empty(self.axes())
         for group in self.zipped:
             lengths = {name: _length(axis) for name, axis in group.items()}
             if len(set(lengths.values())) > 1:
@@ -127,7 +191,7 @@ class Grid(_Model):
 
 def require_axes(grid: Grid, method: "Method[Any, Any]", *keys: int | str) -> None:
     """Refuse a grid that names what is no setting of the method."""
-    for field in ("cross", "zipped", "points", "exclude"):
+    for field in ("cross", "zipped", "points", "exclude", "search"):
         value = getattr(grid, field)
         groups = [((), value)] if isinstance(value, dict) else [((index,), group) for index, group in enumerate(value)]
         for place, group in groups:
@@ -141,6 +205,14 @@ def require_setting(method: "Method[Any, Any]", name: str, *keys: int | str) -> 
     if name not in known:
         near, names = did_you_mean(name, known), ", ".join(known) or "none"
         raise AtKeyError(f"{name!r} is not a setting of {method.name}{near}; known are {names}", *keys, name)
+
+
+def _refuse_empty(axes: Iterable[tuple[str, list[Value]]]) -> None:
+    for name, axis in axes:
+        if not axis:
+            raise ValueError(f"{name} has no values; give at least one")
+        if len(set(map(repr, axis))) < len(axis):
+            raise ValueError(f"{name} names a value twice")
 
 
 def _length(axis: Axis) -> int:

@@ -21,6 +21,7 @@ from pipelines.plan.item_ids import fingerprint
 from pipelines.plan.planned_items import PlannedItems
 from pipelines.plan.race_course import Heat, heats, planned_heats
 from pipelines.plan.race_items import RaceItems
+from pipelines.plan.search_blocks import Block
 from pipelines.plan.selected_rows import select_places
 from pipelines.plan.solved_items import finished, still_held
 from pipelines.plan.sweep_spec import SweepSpec
@@ -83,14 +84,16 @@ class Outline:
         return by_task
 
 
-def outline(spec: SweepSpec, manifest: Manifest) -> Outline:
+def outline(spec: SweepSpec, manifest: Manifest, block: Block | None = None) -> Outline:
     """The cells and measurements of a specification, and the id that follows from them; nothing is written."""
     priors = planned_priors(spec)
     places = select_places(spec, manifest)
+    places = places if block is None else block.of(places)
     tasks = pc.unique(places["task"]).to_pylist()
     cells = expand_cells(spec, tasks, priors)
     metrics = [] if spec.race is None else chosen_metrics(spec, manifest)
-    race = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(metrics)]
+    race: list[Any] = [] if spec.race is None else [spec.race.model_dump(mode="json"), spec.race.raced(metrics)]
+    race += [] if block is None else [block.search, block.number]
     plan = fingerprint(
         "plan", manifest.digest, [[cell.id, cell.recipe] for cell in cells], spec.seeds, spec.select.model_dump(), *race
     )
@@ -104,15 +107,15 @@ def planned_priors(spec: SweepSpec) -> dict[str, PlannedPrior]:
     return {name: PlannedPrior(prior, prior.digest()) for name, prior in located.items()}
 
 
-def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False) -> Plan:
-    """The plan of this specification: as it was written before, or written now.
+def make_plan(spec: SweepSpec, folder: SweepFolder, retry_failed: bool = False, block: Block | None = None) -> Plan:
+    """The plan of this specification, on a batch's measurements alone: as it was written before, or written now.
 
     It is written anew, under the next number, where another plan of this folder has solved something of it since, or
     failed rows are to be solved again. A plan that is written never changes: somebody may be working by it.
     """
     refuse_others(spec, folder)
     spec = spec if spec.race is None else with_metrics(spec)  # says by what it is raced
-    lines = outline(spec, Manifest.open(spec.manifest))
+    lines = outline(spec, Manifest.open(spec.manifest), block)
     id, solved, shards = _newest(folder, lines.id), folder.solved_shards(), list[Shard]()
     if id is None:
         held: Held | None = finished(folder, solved)

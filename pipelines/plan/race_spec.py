@@ -104,6 +104,15 @@ class Race(BaseModel):
             _refuse_values(key, given, self.raced(metrics))
         self.margins(metrics)
 
+    def check_search(self) -> None:
+        """Refuse a race in which no search can propose its cells."""
+        if self.budget is not None:
+            raise AtKeyError(
+                f"race.budget is {self.budget:g}: a search needs a safe race, without it", "race", "budget"
+            )
+        if self.among != "task":
+            raise AtKeyError("race.among is 'arm': a search has one race and needs 'task'", "race", "among")
+
     def _unfit(self, index: int, metrics: list[str], distribution: list[str]) -> str | None:
         """Why one of the metrics cannot be raced by."""
         name = self.metrics[index]

@@ -224,6 +224,7 @@ class SweepSpec(_Model):
             if arm.prior is None and arm.load_method().prior is not None:
                 at = ("arms", name, "prior") if self.arms else ("prior",)
                 raise AtKeyError(f"prior is missing: method {arm.method!r} needs one", *at)
+        self._search_fits()
         if self.race is not None and self.metrics is not None:  # else the manifest's signal says what they are
             self.race.check(self.metrics, self.distribution)
         axes = dict.fromkeys(axis for arm in self.all_arms().values() for axis in arm.grid.names())
@@ -236,6 +237,21 @@ class SweepSpec(_Model):
                 "compare",
             )
         return self
+
+    def _search_fits(self) -> None:
+        for name, arm in self.arms.items():
+            if arm.grid.search:
+                raise AtKeyError(
+                    f"arms.{name}.grid.search: a search stands in the short form's `grid`, without `arms`",
+                    "arms",
+                    name,
+                    "grid",
+                )
+        if not self.grid.search:
+            return
+        if self.race is None:
+            raise AtKeyError("grid.search: its batches race, and there is no race; add `race: safe`", "grid", "search")
+        self.race.check_search()
 
     def all_arms(self) -> dict[str, Arm]:
         """Every arm with its prior; the short form is one arm, called by its method."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from eval.report import Section, render_page
 from pipelines.report.race_section import race_sections
+from pipelines.report.search_section import search_sections
 from pipelines.report.sweep_report import read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
@@ -34,4 +35,6 @@ def render_sweep(
     sweep: StoredSweep, extra_sections: Sequence[Section] = (), cells: Sequence[str] = (), home: str = ""
 ) -> bytes:
     """The page of a sweep that is read already; `home` is a relative link to a page that lists it."""
-    return render_page(read_report(sweep, cells), [*race_sections(sweep), *extra_sections], home)
+    return render_page(
+        read_report(sweep, cells), [*search_sections(sweep), *race_sections(sweep), *extra_sections], home
+    )

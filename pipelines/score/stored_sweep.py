@@ -13,6 +13,7 @@ from eval.record.sweep_record import Distances
 from eval.scores import ScoreTable
 from pipelines.plan.planning import Plan, stored_spec
 from pipelines.plan.race_record import RaceRecord, read_plan, read_race
+from pipelines.plan.search_record import SearchRecord, read_trials
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.collecting import current_scores, unscored_notes
 from pipelines.score.features import distance_notes, distances_by_cell, read_distances
@@ -83,6 +84,11 @@ class StoredSweep:
     def race(self) -> RaceRecord | None:
         """Who is in, who left when and why, where the specification has a race that has begun."""
         return None if self.spec.race is None else read_race(self.folder, self.plan.id)
+
+    @cached_property
+    def search(self) -> SearchRecord | None:
+        """All trials of the search whose last batch this is, where it is one."""
+        return read_trials(self.folder, self.summary.get("search"))
 
     @property
     def methods(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.plan.planning import Plan
 from pipelines.plan.race_record import HeatRecord, read_plan, read_race
+from pipelines.plan.search_record import read_trials
 from pipelines.score.committed import failures, score_tables, unscored_tables
 from pipelines.score.lost_rows import held_rows, lost_rows
 from pipelines.storage.sweep_folder import SweepFolder
@@ -29,6 +30,9 @@ class Status:
     heats: list[dict[str, Any]]
     """The same races with all their cells: who leads, who left when, by whom it was beaten and on what evidence."""
 
+    search: str | None
+    """How far a search is, of which the rest is the batch that runs."""
+
     notes: list[str]
     """Which files lack rows, and what to do about it."""
 
@@ -42,6 +46,7 @@ def read_status(folder: SweepFolder) -> Status:
     summary = folder.read_summary()
     plan = read_plan(folder)
     race = None if summary["specification"].get("race") is None else read_race(folder, plan.id)
+    search = read_trials(folder, summary.get("search"))
     solved, scored = folder.solved_shards(), folder.scored_shards(summary["scoring"])
     errors: Counter[str] = Counter()
     held: dict[str, int] = {}
@@ -60,6 +65,7 @@ def read_status(folder: SweepFolder) -> Status:
         errors=dict(errors.most_common(10)),
         race=[heat.sentence for heat in heats],
         heats=_states(heats, plan),
+        search=None if search is None else search.sentence,
         notes=[one.sentence for one in lost],
     )
 

@@ -19,7 +19,7 @@ from pipelines.storage import Store, open_store, readable
 
 SUMMARY = "sweep.json"
 TOP = (
-    SUMMARY, "tracking.json", "plan/", "race/", "solved/", "scores/", "references/", "features/", "results/",
+    SUMMARY, "tracking.json", "plan/", "race/", "search/", "solved/", "scores/", "references/", "features/", "results/",
     "attempts/", "load/", "report/", "mlflow.db", "mlartifacts/",
 )  # fmt: skip
 """All that commands write directly into an output; a database may have companions, as `mlflow.db-journal`."""
@@ -106,6 +106,12 @@ class SweepFolder:
 
     def race_name(self, plan: str) -> str:
         return f"race/{plan}.json"
+
+    def batch_name(self, search: str, number: int) -> str:
+        return f"search/{search}/{number}.json"
+
+    def trials_name(self, search: str) -> str:
+        return f"search/{search}/trials.json"
 
     def solved_name(self, shard: str) -> str:
         return f"solved/{shard}.parquet"
