@@ -57,7 +57,7 @@ def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int
     for name, column in columns.items():
         part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
         if part.finite.any():
-            means[name] = bootstrap_interval(part.values, part.measurements)
+            means[name] = bootstrap_interval(part.values, part.measurements, share=scores.info(name).share)
     return Confirmation(heat.name, winner.cell, len(aside), means, frozenset(aside))
 
 

@@ -123,6 +123,14 @@ def test_an_evaluator_of_ones_own_gives_numbers_of_its_own_names(tmp_path, capsy
     assert {one["name"] for one in scores["sets"]["real"]} == set(sets) - {"frechet_mean"}
 
 
+def test_intervals_of_shares_stay_among_shares(folders, tmp_path, capsys):
+    """Two of two motions meet all key points: up to 78 % of others may not."""
+    assert run("eval", "--signal", "motion", *folders, "--metrics", "trajectory_error_50cm", "--set", "frames=[0]",
+               "--json") == 0  # fmt: skip
+    (entry,) = json.loads(capsys.readouterr().out)["paths"]["summary"]
+    assert (entry["mean"], entry["low"], entry["high"]) == (0.0, 0.0, pytest.approx(1 - 0.05**0.5))
+
+
 def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
     broken = clip()
     broken[3] = torch.nan
