@@ -58,7 +58,7 @@ def test_the_misfit_of_noise_alone(axes, mean):
     stacked, motion = stack_operators(operators), find_signal("motion")
     truth = motion.stack([clip(80), clip(40)])
     sums = torch.stack([stacked.norm(measure(stacked, truth, sigma=0.05, seeds=[seed, seed + 1000]) - stacked(truth))
-                        for seed in range(300)])  # fmt: skip
+                        for seed in range(1000)])  # fmt: skip
     expected = 0.05 * stacked.noise_norm(stacked(truth))
     assert expected.tolist() == pytest.approx([0.05 * 30 * mean, 0.05 * 10 * mean], rel=1e-4)
     assert torch.allclose(sums.mean(0), expected, rtol=0.02)

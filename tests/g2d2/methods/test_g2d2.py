@@ -321,7 +321,7 @@ def test_without_moves_markov_never_revises_a_token_and_with_them_it_ends_on_alp
 
 def test_a_row_rests_at_the_misfit_of_noise_alone():
     """One norm of a picture's noise is sqrt(m) long; of key frames every one adds the mean length of its own noise."""
-    image = build_operator("denoising", x_shape=(3, 8, 8))
+    image = build_operator("identity", x_shape=(3, 8, 8))
     path = build_operator("path", {"keyframes": 5}, x_shape=(60, 263))
     rows = [settings(discrepancy=1.0), settings(discrepancy=2.0)]
     for operator, noise in ((image, 192**0.5), (path, 5 * 1.59577)):
