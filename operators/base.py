@@ -104,6 +104,10 @@ class Operator(nn.Module):
         size: Tensor = torch.linalg.vector_norm(residual.flatten(1), dim=1)
         return size
 
+    def noise_norm(self, y: Tensor) -> Tensor:
+        """What `norm` is expected to give of noise of level 1 alone in measurements like y: here sqrt(m). (B,)"""
+        return self.norm(self.mask_noise(torch.ones_like(y)))
+
     def estimate(self, y: Tensor) -> Tensor | None:
         """The x that a measurement shows by itself: y where it has x's shape, else None."""
         self.check_batch(y, self.y_shape, "measurement batch")

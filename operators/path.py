@@ -1,5 +1,6 @@
 """Path following: y is where chosen joints are at a few key frames; A is differentiable and not linear."""
 
+import math
 from typing import ClassVar, Literal
 
 import torch
@@ -92,6 +93,12 @@ class Path(Operator):
         distances: Tensor = torch.linalg.vector_norm(residual, dim=-1)  # (B, K, J)
         # one after the other: the padding of shorter rows must not change the order, and with it the last bit
         return distances.flatten(1).cumsum(dim=1)[:, -1]
+
+    def noise_norm(self, y: Tensor) -> Tensor:
+        """For every key point the mean length of its noise, which is below the root of 2 or 3 squares. (B,)"""
+        axes = y.shape[-1]
+        mean = math.sqrt(2) * math.gamma((axes + 1) / 2) / math.gamma(axes / 2)  # of a chi distribution
+        return super().noise_norm(y) * (mean / math.sqrt(axes))
 
     def mask_noise(self, noise: Tensor) -> Tensor:
         return noise * self.here.to(noise)

@@ -147,7 +147,7 @@ WALKS = [
         "docs/motion.md",
         before="printf 'x,z\\n0,0\\n0,1\\n0,2\\n1,3\\n' > mine.csv; echo 'a person walks' > prompts.txt\n",
         smaller={
-            "g2d2 eval --signal motion": "mkdir real generated; cp out/walk/circle.npy real; cp real/* generated; "
+            "g2d2 eval --signal motion": "mkdir -p real generated; cp out/walk/circle.npy real; cp real/* generated; "
             "g2d2 eval --signal motion"
         },
         left_out={

@@ -73,6 +73,8 @@ class RowMetric:
     """Decimals that are shown."""
     tolerance: ClassVar[float | str | None] = None
     """A loss that the gate allows by default: 0.1 in its own unit, or `"2%"` of the mean."""
+    share: ClassVar[bool] = False
+    """Whether it is a share of something, from 0 to 1: so is the interval of its mean."""
     needs: ClassVar[tuple[Need, ...]] = ("truth",)
     """What it reads besides x: of `truth`, `y`, `sigma` and `operator`."""
     signals: ClassVar[tuple[str, ...] | None] = None

@@ -35,6 +35,7 @@ class FootSkating(RowMetric):
     name = "foot_skating"
     direction = "lower"
     summary = "share of steps in which a foot slides over the floor"
+    share = True
     tolerance: ClassVar[float | None] = 0.01
     signals = ("motion",)
     needs: ClassVar[tuple[Need, ...]] = ()

@@ -12,6 +12,8 @@ Direction = Literal["higher", "lower", "none"]
 Need = Literal["truth", "y", "sigma", "operator"]
 
 _STORED = ("name", "direction", "unit", "summary", "digits", "tolerance")
+_OPTIONAL = ("share", "source")
+"""Left out of the metadata where they say nothing, as tables of before they were known have it."""
 _MOST_DIGITS = 12
 
 
@@ -37,6 +39,8 @@ class MetricInfo:
     """Pixels that an image must have along each side."""
     backbone: "Backbone | None" = None
     """The network whose weights must be on the machine that scores."""
+    share: bool = False
+    """Whether it is a share of something, from 0 to 1: so is the interval of its mean."""
     source: str = ""
     """As a specification names it, where that is not its column: `module:thing`."""
 
@@ -51,12 +55,14 @@ class MetricInfo:
 
     def facts(self) -> dict[str, Any]:
         """As the metadata of a scored table keeps it."""
-        return {name: getattr(self, name) for name in _STORED} | ({"source": self.source} if self.source else {})
+        own = {name: value for name in _OPTIONAL if (value := getattr(self, name))}
+        return {name: getattr(self, name) for name in _STORED} | own
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """The metric that a scored table's metadata describes; a ValueError where it describes none."""
-        info = cls(**{name: facts[name] for name in _STORED}, source=facts.get("source", ""))
+        own = {name: facts[name] for name in _OPTIONAL if name in facts}
+        info = cls(**{name: facts[name] for name in _STORED}, **own)
         if problem := info.problem():
             raise ValueError(problem)
         return info
@@ -69,6 +75,8 @@ class MetricInfo:
             return f"has the direction {self.direction!r}: it must be one of {', '.join(get_args(Direction))}"
         if not isinstance(self.digits, int) or not 0 <= self.digits <= _MOST_DIGITS:
             return f"has digits {self.digits!r}: it must be a whole number from 0 to {_MOST_DIGITS}"
+        if not isinstance(self.share, bool):
+            return f"has share {self.share!r}: it must be True or False"
         if isinstance(self.needs, str) or not set(self.needs) <= set(get_args(Need)):
             return f"needs {self.needs!r}: it must be a tuple of {', '.join(get_args(Need))}, or empty"
         if self.tolerance is not None and self.direction == "none":

@@ -51,6 +51,7 @@ class LocationError(PathError):
     name = "location_error_50cm"
     unit = ""
     summary = "share of key points missed by more than 50 cm"
+    share = True
     tolerance = None  # the mean distance is judged already
 
     def summarised(self, distances: Tensor, own: Tensor) -> Tensor:
@@ -63,6 +64,7 @@ class TrajectoryError(PathError):
     name = "trajectory_error_50cm"
     unit = ""
     summary = "share of motions that miss any key point by more than 50 cm"
+    share = True
     tolerance = None
 
     def summarised(self, distances: Tensor, own: Tensor) -> Tensor:

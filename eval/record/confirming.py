@@ -10,10 +10,10 @@ from eval.statistics.shared_rows import taken
 
 def confirmed_on(scores: ScoreTable, race: str, cell: str, aside: Collection[str]) -> Confirmation:
     """By the digests of these measurements."""
-    means = {}
+    apart, means = frozenset(aside), {}
     for name in scores.judged:
         column = scores.values(cell, name)
-        part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in aside])
+        part = taken(column, [row for row, digest in enumerate(column.digests.tolist()) if digest in apart])
         if part.finite.any():
-            means[name] = bootstrap_interval(part.values, part.measurements)
-    return Confirmation(race, cell, len(aside), means, frozenset(aside))
+            means[name] = bootstrap_interval(part.values, part.measurements, share=scores.info(name).share)
+    return Confirmation(race, cell, len(apart), means, apart)

@@ -43,10 +43,11 @@ def _means(measured: pa.Table | None, record: "SweepRecord", column_of: Callable
     for task in record.tasks:
         part = measured.filter(pc.equal(measured["task"], task))
         names = np.array(part["measurement"].to_pylist(), dtype=object)
-        for metric in (one.name for one in record.metrics if column_of(one.name) in part.column_names):
+        for info in (one for one in record.metrics if column_of(one.name) in part.column_names):
+            metric = info.name
             values = part[column_of(metric)].to_numpy().astype(np.float64)
             shared = set(FiniteRows(record.rankable(task, metric)).measurements.tolist())
             kept = np.array([name in shared for name in names], dtype=bool) & np.isfinite(values)
             if kept.any():
-                means.setdefault(task, {})[metric] = bootstrap_interval(values[kept], names[kept])
+                means.setdefault(task, {})[metric] = bootstrap_interval(values[kept], names[kept], share=info.share)
     return means

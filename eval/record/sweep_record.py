@@ -177,7 +177,11 @@ class SweepRecord:
 
     def _cell(self, id: str, known: dict[str, Parameter], label: str, seconds: CellSeconds | None) -> CellResult:
         columns = {metric.name: self.scores.values(id, metric.name) for metric in self.metrics}
-        means = {name: mean for name, column in columns.items() if (mean := _interval(column)) is not None}
+        means = {
+            name: mean
+            for name, column in columns.items()
+            if (mean := _interval(column, self.scores.info(name).share)) is not None
+        }
         first = self.scores.values(id, self.scores.metrics[0])
         return CellResult(
             id=id,
@@ -242,5 +246,5 @@ def metric_facts(scores: ScoreTable, name: str) -> MetricInfo:
     return scores.info(name)
 
 
-def _interval(column: CellValues) -> Interval | None:
-    return bootstrap_interval(column.values, column.measurements) if column.finite.any() else None
+def _interval(column: CellValues, share: bool = False) -> Interval | None:
+    return bootstrap_interval(column.values, column.measurements, share=share) if column.finite.any() else None

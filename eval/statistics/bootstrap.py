@@ -65,10 +65,12 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    share: bool = False,
 ) -> Interval:
     """Mean of the finite values with a studentised bootstrap interval; whole clusters are drawn with replacement.
 
     Two or three clusters get Student's t interval, one gets none, and values without any spread one of no length.
+    That of a share ends at 0 and at 1, and says how far from either the mean may be where all values are 0, or 1.
     """
     check_resampling(confidence, resamples)
     array = as_values(values)
@@ -86,7 +88,23 @@ def bootstrap_interval(
     error = clustered_standard_error(kept, clusters)
     below, above = _errors_to_either_side(sums, sizes, confidence, resamples, seed)
     low, high = mean - below * error, mean + above * error
+    if share:
+        low, high = _within_shares(mean, low, high, error, len(sums), confidence)
     return Interval(mean, low, high, kept.size, error, len(sums), excluded, confidence)
+
+
+def _within_shares(
+    mean: float, low: float, high: float, error: float, clusters: int, confidence: float
+) -> tuple[float, float]:
+    """The ends of an interval around a mean of shares, which are from 0 to 1.
+
+    Where n clusters are all 0, a larger part of them than 1 - (1 - confidence)^(1/n) is not 0 with less than the
+    probability that is left, and no share is above 1: so much, about 3/n, is the most that the mean can be.
+    """
+    most = 1 - (1 - confidence) ** (1 / clusters)
+    if error == 0 and mean in (0.0, 1.0):
+        return (0.0, most) if mean == 0 else (1 - most, 1.0)
+    return min(mean, max(low, 0.0)), max(mean, min(high, 1.0))
 
 
 def clustered_standard_error(values: Sequence[float] | NDArray[Any], clusters: Labels | None = None) -> float:

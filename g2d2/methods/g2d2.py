@@ -111,8 +111,7 @@ def _final_embeddings(
 
 def _resting_residual(batch: Batch[G2D2Settings]) -> Tensor:
     """The misfit below which a row rests: so many times that of noise alone. (B,)"""
-    noise = batch.operator.norm(batch.operator.mask_noise(torch.ones_like(batch.y)))  # sqrt(m)
-    goal = batch.vector("discrepancy", 1) * batch.sigma * noise
+    goal = batch.vector("discrepancy", 1) * batch.sigma * batch.operator.noise_norm(batch.y)
     return goal.square() if batch.shared.likelihood == "squared" else goal
 
 

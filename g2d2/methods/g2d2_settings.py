@@ -33,7 +33,7 @@ class G2D2Settings(MethodSettings):
     temperature: float = free(1.0, gt=0)
     """Gumbel-softmax temperature."""
     discrepancy: float = free(0.0, ge=0)
-    """A row rests for the rest of a step once its residual is at most so many times sigma * sqrt(m); 0: never."""
+    """A row rests for the rest of a step once its residual is at most so many times that of noise alone; 0: never."""
 
     steps: int = Field(100, ge=1)
     """T, the number of sampling steps; at most the prior's training steps."""

@@ -14,7 +14,6 @@ from pydantic import BaseModel, create_model
 from torch import Tensor
 
 from eval.distribution import build_distribution, distribution_names, distribution_settings
-from eval.distribution.motion_names import EMBEDDED
 from eval.distribution.results import DistributionResult
 from eval.metrics import (
     METRICS,
@@ -24,20 +23,18 @@ from eval.metrics import (
     metric_names,
     metric_settings,
 )
-from eval.motion_evaluators import open_evaluator
 from eval.pairing import Pairing, Read, pair_pictures
 from eval.weights import find_weights
-from operators import InputError, operator_settings
+from operators import InputError
 from operators.colours import Background
 from operators.pictures import decode_image
 from operators.torch_device import usable_device
 from operators.validation import did_you_mean
-from pipelines.console.motion_table import motion_json, print_motion_scores
+from pipelines.commands.motion_eval import configure_motion, run_motion
 from pipelines.console.options import add_background_option, parse_changes
 from pipelines.console.progress import progress
 from pipelines.console.text_table import text_table
 from pipelines.manifest.motion_build_settings import MOTION
-from pipelines.score.motion_folders import clip_infos, pair_infos, read_motions, score_clips, score_paths, score_sets
 from pipelines.score.picture_scores import Row, score_pairs, summarize, write_scores
 
 EXAMPLE = "g2d2 eval examples/pictures out/restored --metrics psnr ssim lpips_vgg"
@@ -48,12 +45,12 @@ _MOST_NAMES_SHOWN = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "truth", type=Path, metavar="TRUTH", help="picture, folder or Parquet file (id, image); of motions a folder of "
+        "truth", metavar="TRUTH", help="picture, folder or Parquet file (id, image); of motions a folder of "
         ".npy or .bvh, a HumanML3D folder, or a Parquet of joints"
     )  # fmt: skip
     parser.add_argument(
-        "reconstruction", type=Path, metavar="RECON", help="the same kind, with the same names; in Parquet also "
-        "a column reconstruction"
+        "reconstruction", nargs="?", metavar="RECON", help="the same kind, with the same names; in Parquet also "
+        "a column reconstruction; of motions also a sweep's output"
     )  # fmt: skip
     parser.add_argument("--signal", choices=("image", MOTION), default="image", help="what is compared")
     per_image = [name for name in metric_names() if not _beyond_pictures(metric_info(name))]
@@ -62,20 +59,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help=f"per image: {', '.join(per_image)}, or module:thing; per set: {', '.join(distribution_names('image'))} "
-        "(default: psnr ssim lpips_vgg)",
+        "(default: psnr ssim lpips_vgg); of motions those of docs/motion.md (default: all)",
     )
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="settings of metrics; of motions, "
         "those of the operator path that says at which key frames they are compared"
     )  # fmt: skip
-    parser.add_argument(
-        "--evaluator", default=EMBEDDED, metavar="NAME", help="motions: what embeds motions and texts: cmu (default), "
-        "t2m:FOLDER for the evaluator of published tables, or module:thing"
-    )  # fmt: skip
-    parser.add_argument("--repeats", type=int, default=20, metavar="N", help="motions: draws of groups and pairs")
-    parser.add_argument("--seed", type=int, default=0, help="motions: seed of key frames, groups and pairs")
-    parser.add_argument("--fps", type=float, metavar="N", help="motions: frame rate, instead of what files say")
-    parser.add_argument("--cut", action="store_true", help="motions: cut longer clips into parts of 196 frames")
+    configure_motion(parser)
     add_background_option(parser)
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures at once (default: 32)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="torch device")
@@ -88,7 +78,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if everything was scored, 1 if a picture or a metric was not."""
     if args.signal == MOTION:
-        return _run_motion(args)
+        return run_motion(args)
+    if args.reconstruction is None:
+        raise InputError(f"RECON is missing: give what {args.truth} is the truth of.")
+    only = {f"--{name}": getattr(args, name) for name in ("measurements", "task", "cell", "split", "fps")}
+    if given := [option for option, value in only.items() if value is not None]:
+        raise InputError(f"{given[0]}: it says nothing about pictures; leave it out, or give --signal motion.")
+    args.truth, args.reconstruction = Path(args.truth), Path(args.reconstruction)
     if args.batch < 1:
         raise InputError(f"batch is {args.batch}: it must be at least 1.")
     usable_device(args.device)
@@ -125,41 +121,6 @@ def run(args: argparse.Namespace) -> int:
         _print(rows, summary, distances)
     _report_unpaired(pairing)
     failed = any(row.error for row in rows) or pairing.only_truth or any(d.value is None for d in distances)
-    return 1 if failed else 0
-
-
-def _run_motion(args: argparse.Namespace) -> int:
-    """Every number of motions that the two sources allow."""
-    if args.metrics is not None:
-        raise InputError("metrics: motions are scored with all that can be had; leave --metrics out.")
-    if args.repeats < 1:
-        raise InputError(f"repeats is {args.repeats}: it must be at least 1.")
-    params = parse_changes(args.set, {"path": operator_settings("path")})["path"]
-    evaluator = open_evaluator(args.evaluator)
-    folders = {
-        side: read_motions(str(source), args.fps, args.cut)
-        for side, source in (("real", args.truth), ("generated", args.reconstruction))
-    }
-    real, generated = folders["real"], folders["generated"]
-    rows = {side: score_clips(folder) for side, folder in folders.items()}
-    pairs = score_paths(real, generated, params, args.seed)
-    sets = score_sets(real, generated, evaluator, args.repeats, args.seed)
-    sides = {side: (len(own), summarize(own, clip_infos())) for side, own in rows.items()}
-    numbers = (sides, summarize(pairs, pair_infos()), len(pairs), sets)
-    if args.json:
-        print(json.dumps(motion_json(*numbers), indent=1))
-    else:
-        print_motion_scores(*numbers)
-        for reason in sets.unavailable:
-            print(f"without {reason}", file=sys.stderr)
-    if args.out:
-        by_name = {row.id: row for row in pairs}
-        joined = [Row(row.id, row.values | by_name[row.id].values if row.id in by_name else row.values)
-                  for row in rows["generated"]]  # fmt: skip
-        write_scores(joined, [*clip_infos(), *pair_infos()], args.reconstruction.name, args.out)
-    failed = [row for row in (*real.failed, *generated.failed, *pairs) if row.error]
-    for row in failed:
-        print(f"failed {row.error}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,14 +1,11 @@
 """`g2d2 measure`: degrade pictures, or see a few points of motions, once, with a seed, and store what was measured."""
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
-from operators import InputError, Operator, check_measurement, find_signal, measure, operator_settings
-from operators.path import Path as KeyPoints
+from operators import InputError, check_measurement, find_signal, measure, operator_settings
 from operators.pictures import read_image, to_picture, write_bytes, write_npy, write_png
 from pipelines.console.options import (
     Degradation,
@@ -19,6 +16,7 @@ from pipelines.console.options import (
     report_refused,
     unique_stems,
 )
+from pipelines.manifest.measurement_files import MEASURED, write_measurement
 from pipelines.manifest.motion_build_settings import MOTION
 from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
 
@@ -59,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 def _write_picture(args: argparse.Namespace, chosen: Degradation, stem: str, path: Path) -> str:
     """The line that says what was measured of a picture."""
     y = _measured(args, chosen, stem, path)
-    stored = args.out / f"{stem}-measurement.npy"
+    stored = args.out / f"{stem}{MEASURED}.npy"
     write_npy(y, stored)
     write_png(to_picture(y), stored.with_suffix(".png"))
     return f"{stored}  {chosen.operator}  {y.shape[2]}x{y.shape[1]}  sigma {chosen.sigma:g}"
@@ -80,19 +78,8 @@ def _write_motion(args: argparse.Namespace, chosen: Degradation, stem: str, path
     """The line that says what was measured of a clip, or is wanted by a drawn path."""
     seed = item_seed(args.seed, stem)
     _, y, operator = motion_measurement(path, args, chosen, seed)
-    stored: Path = args.out / f"{stem}-measurement.npy"
-    write_npy(y, stored)
-    named = {"id": stem, "signal": MOTION, "operator": chosen.operator, "sigma": chosen.sigma, "seed": seed}
-    write_bytes(json.dumps(named | _facts(operator), indent=1).encode(), stored.with_suffix(".json"))
+    stored = write_measurement(stem, y, operator, called=chosen.operator, sigma=chosen.sigma, seed=seed, out=args.out)
     if preview := find_signal(MOTION).preview_measurement(y):
         write_bytes(preview, stored.with_suffix(".png"))
     shape = "x".join(map(str, y.shape))
     return f"{stored}  {chosen.operator}  {shape} of {operator.x_shape[0]} frames  sigma {chosen.sigma:g}"
-
-
-def _facts(operator: Operator) -> dict[str, Any]:
-    """What a manifest's row says of its operator; positions say little without the frames, which are named here."""
-    params = operator.row_settings[0].model_dump(mode="json")
-    if isinstance(operator, KeyPoints):
-        params["frames"] = operator.frames[0].tolist()
-    return {"params": params, "x_shape": list(operator.x_shape), "y_shape": list(operator.y_shape)}

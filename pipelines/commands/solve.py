@@ -203,7 +203,8 @@ def _item(task: Task, stem: str, path: Path) -> Item:
         args.method, task.method.version, task.settings.model_dump(), degrade.operator, degrade.params, degrade.sigma,
         args.prompt, task.digest, args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
-    return Item(stem, truth, y, operator, seed, blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest())
+    key = blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
+    return Item(stem, truth, y, operator, degrade.operator, seed, key)
 
 
 def _picture(task: Task, path: Path) -> Tensor:

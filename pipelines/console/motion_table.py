@@ -12,9 +12,9 @@ Summary = list[dict[str, Any]]
 
 def print_motion_scores(sides: dict[str, tuple[int, Summary]], paths: Summary, pairs: int, sets: SetScores) -> None:
     """Per side the clips' numbers with intervals; then paths and sets."""
-    names = [entry["metric"] for entry in next(iter(sides.values()))[1]]
+    names = [entry["metric"] for _, summary in sides.values() for entry in summary]
     lines = [[side, str(count), *(_mean(entry) for entry in summary)] for side, (count, summary) in sides.items()]
-    print(text_table(lines, ["motions", "clips", *names]))
+    print(text_table(lines, ["motions", "clips", *dict.fromkeys(names)]))
     if pairs:
         print("\n" + text_table([[f"{pairs} pairs", *map(_mean, paths)]], ["", *(entry["metric"] for entry in paths)]))
     scores = {score.name: score for score in [*sets.generated, *sets.real]}
@@ -24,11 +24,13 @@ def print_motion_scores(sides: dict[str, tuple[int, Summary]], paths: Summary, p
         print("\n" + text_table(lines, ["motions", *scores]))
 
 
-def motion_json(sides: dict[str, tuple[int, Summary]], paths: Summary, pairs: int, sets: SetScores) -> dict[str, Any]:
-    """The same numbers."""
+def motion_json(
+    sides: dict[str, tuple[int, Summary]], paths: Summary, pairs: int, sets: SetScores, measurements: str | None
+) -> dict[str, Any]:
+    """The same numbers; `measurements` is where key points were read, and null where they were drawn anew."""
     return {
         **{side: {"clips": count, "summary": summary} for side, (count, summary) in sides.items()},
-        "paths": {"pairs": pairs, "summary": paths},
+        "paths": {"pairs": pairs, "measurements": measurements, "summary": paths},
         "sets": {side: [vars(score) for score in getattr(sets, side)] for side in ("real", "generated")},
         "unavailable": sets.unavailable,
     }

@@ -17,7 +17,9 @@ from operators.skeleton.bvh import read_bvh
 from operators.skeleton.clip_features import clip_features
 from operators.skeleton.joint_names import FPS, JOINTS
 from operators.skeleton.resampling import at_20_fps
+from operators.skeleton.upright import check_upright
 from operators.validation import shorten
+from pipelines.manifest.measurement_files import MEASURED
 from pipelines.manifest.motion_build_settings import MotionSettings
 from pipelines.manifest.parquet_source import open_parquet
 from pipelines.manifest.prompts import Fields
@@ -53,30 +55,45 @@ class Clips:
 def open_clips(settings: MotionSettings) -> Clips:
     """The clips that `settings.source` means; an InputError if there are none."""
     url = settings.source
-    parent, _, name = url.rstrip("/").rpartition("/")
+    name = url.rstrip("/").rpartition("/")[2]
     if url.lower().endswith(".parquet"):
-        found = _parquet(open_store(parent or "."), [name])
+        found = _parquet(_parent(url), [name])
+    elif _ending(url) in _READERS and (store := _parent(url)).exists(name):
+        found = Clips(1, (), [_single(store, name, settings.fps)])
     else:
         found = _folder(open_store(url), settings)
     if not found.count:
         raise InputError(
             f"source: {url} is missing or without clips; it must be a HumanML3D folder, a folder of .bvh, .npy or "
-            "Parquet files, a .parquet file, a .csv of x and z, or the name of a path."
+            "Parquet files, one such file, a .csv of x and z, or the name of a path."
         )
     return found
 
 
 def read_clip(path: str, fps: float | None = None) -> Tensor:
     """Features of one .npy or .bvh file."""
-    folder, _, name = path.rpartition("/")
-    reader = _READERS.get(PurePosixPath(name).suffix.lower())
-    if reader is None:
+    if _ending(path) not in _READERS:
         raise InputError(f"clip {path}: a clip is a {' or '.join(_READERS)} file.")
-    return reader(open_store(folder or ("/" if path.startswith("/") else ".")), name, fps)
+    return _READERS[_ending(path)](_parent(path), PurePosixPath(path).name, fps)
+
+
+def _parent(url: str) -> Store:
+    """The folder that a file is in."""
+    folder = url.rstrip("/").rpartition("/")[0]
+    return open_store(folder or ("/" if url.startswith("/") else "."))
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _single(store: Store, name: str, fps: float | None) -> Clip:
+    return Clip(_clip_id(name), name, {"label": None}, partial(_READERS[_ending(name)], store, name, fps))
 
 
 def _folder(store: Store, settings: MotionSettings) -> Clips:
     names = [name for name in store.list() if not any(part.startswith((".", "_")) for part in name.split("/"))]
+    names = [name for name in names if not name.endswith(f"{MEASURED}.npy")]  # `solve` puts them beside its motions
     if any(name.startswith(VECTORS) for name in names):
         return _humanml3d(store, set(names), settings.split)
     if settings.split is not None:
@@ -88,11 +105,7 @@ def _folder(store: Store, settings: MotionSettings) -> Clips:
     if tables:
         return _parquet(store, tables)
     ending = next((one for one, found in kinds.items() if found), ".bvh")
-    clips = (
-        Clip(_clip_id(name), name, {"label": None}, partial(_READERS[ending], store, name, settings.fps))
-        for name in kinds[ending]
-    )
-    return Clips(len(kinds[ending]), (), clips)
+    return Clips(len(kinds[ending]), (), (_single(store, name, settings.fps) for name in kinds[ending]))
 
 
 def _humanml3d(store: Store, names: set[str], split: str | None) -> Clips:
@@ -140,8 +153,9 @@ def _read_npy(store: Store, name: str, fps: float | None) -> Tensor:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(_content(store, name)), allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise InputError(f"{what}: it cannot be read as a NumPy array of numbers.") from None
-    if array.shape[1:] == (len(JOINTS), 3) and fps is not None:
-        array = at_20_fps(array.astype(np.float64), fps, what)
+    if array.shape[1:] == (len(JOINTS), 3) and np.issubdtype(array.dtype, np.floating):
+        check_upright(array, what)
+        array = array if fps is None else at_20_fps(array.astype(np.float64), fps, what)  # an array says no rate
     return clip_features(array, what)
 
 
@@ -149,7 +163,9 @@ def _read_bvh(store: Store, name: str, fps: float | None) -> Tensor:
     what = f"clip {name}"
     file = read_bvh(_content(store, name).decode("utf-8", "replace"), what).without_rest_pose()
     rate = fps or (None if file.frame_time is None else 1 / file.frame_time)
-    return clip_features(at_20_fps(file.body(what), rate, what), what)
+    body = at_20_fps(file.body(what), rate, what)
+    check_upright(body, what)
+    return clip_features(body, what)
 
 
 _READERS: dict[str, Callable[[Store, str, float | None], Tensor]] = {".bvh": _read_bvh, ".npy": _read_npy}

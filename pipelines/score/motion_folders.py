@@ -1,26 +1,28 @@
-"""Scores of folders of motions, of any method: each clip by itself, pairs by their key points, and both sets."""
+"""Scores of motions of any method: each clip by itself, each by what it was given, and whole sets."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from eval.distribution.motion_names import FRECHET, KINDS, T2M, set_names
+from eval.distribution.motion_names import FRECHET, KINDS, MATCHING, RANKED, T2M, set_names
 from eval.embedding_sets import EmbeddedSet, SetScore, set_score
-from eval.metrics import MetricInfo, Scored, build_metric, metric_info
+from eval.metrics import Scored, build_metric
 from eval.motion_evaluators import MotionEvaluator
-from operators import InputError, build_operator, find_signal
+from operators import InputError, find_signal
 from operators.signals.motion import SHORTEST
 from operators.skeleton.clip_features import windows
-from pipelines.console.options import item_seed
 from pipelines.manifest.clip_sources import open_clips
 from pipelines.manifest.motion_build_settings import MOTION, MotionSettings
+from pipelines.score.given_measurements import Given
 from pipelines.score.picture_scores import Row
 
-CLIP_METRICS = ("foot_skating", "foot_skating_paper")
-PAIR_METRICS = ("path_error", "location_error_50cm", "trajectory_error_50cm")
+TOLD = (*RANKED, MATCHING)
+"""Numbers that need texts."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,11 @@ class SetScores:
     unavailable: list[str]
 
 
-def clip_infos() -> list[MetricInfo]:
-    """What is measured of every clip."""
-    return [metric_info(name) for name in CLIP_METRICS]
-
-
-def pair_infos() -> list[MetricInfo]:
-    """What is measured of a generated clip against the real one of its name."""
-    return [metric_info(name) for name in PAIR_METRICS]
-
-
-def read_motions(source: str, fps: float | None = None, cut: bool = False) -> MotionFolder:
+def read_motions(source: str, fps: float | None = None, cut: bool = False, split: str | None = None) -> MotionFolder:
     """Every clip of a folder or file; those that are no motion are named with their reason."""
     signal = find_signal(MOTION)
     folder = MotionFolder({}, {}, [])
-    for clip in open_clips(MotionSettings(source=source, fps=fps)).clips:
+    for clip in open_clips(MotionSettings(source=source, fps=fps, split=split)).clips:
         try:
             features = clip.read()
             parts = windows(features, SHORTEST) if cut else {0: features}
@@ -70,52 +62,66 @@ def read_motions(source: str, fps: float | None = None, cut: bool = False) -> Mo
     return folder
 
 
-def score_clips(folder: MotionFolder) -> list[Row]:
+def score_clips(folder: MotionFolder, metrics: Sequence[str]) -> list[Row]:
     """What can be said of each clip alone."""
-    metrics = [build_metric(name) for name in CLIP_METRICS]
+    return [_row(name, Scored(None, clip[None], signal=MOTION), metrics) for name, clip in folder.clips.items()]
+
+
+def score_given(folder: MotionFolder, given: Mapping[str, Given], metrics: Sequence[str]) -> list[Row]:
+    """How far each clip is from what it was given."""
     rows = []
-    for name, clip in folder.clips.items():
-        scored = Scored(None, clip[None], signal=MOTION)
-        rows.append(Row(name, {metric.name: float(metric(scored)[0]) for metric in metrics}))
+    for name, one in given.items():
+        x, frames = folder.clips[name], one.operator.x_shape[0]
+        if len(x) < frames:
+            rows.append(Row(name, error=f"clip {name}: it has {len(x)} frames and its measurement is of {frames}."))
+            continue
+        truth = None if one.truth is None else one.truth[None]
+        sigma = torch.tensor([one.sigma], dtype=torch.float64)
+        scored = Scored(
+            truth, x[None, :frames], operator=one.operator, y=one.y[None], sigma=sigma, signal=MOTION
+        )  # fmt: skip
+        rows.append(_row(name, scored, metrics))
     return rows
 
 
-def score_paths(real: MotionFolder, generated: MotionFolder, params: Mapping[str, Any], seed: int) -> list[Row]:
-    """How far each generated clip is from key points of the real one of its name.
-
-    Key frames follow from the seed and the name, so that every method is held against the same ones.
-    """
-    metrics = [build_metric(name) for name in PAIR_METRICS]
-    rows = []
-    for name in (name for name in real.clips if name in generated.clips):
-        truth, x = real.clips[name], generated.clips[name]
+def _row(name: str, scored: Scored, metrics: Sequence[str]) -> Row:
+    """A clip's scores; a metric that cannot be had costs no other."""
+    values, refused = dict[str, float](), list[str]()
+    for metric in map(build_metric, metrics):
         try:
-            if len(x) < len(truth):
-                raise InputError(f"clip {name}: it has {len(x)} frames and its real one {len(truth)}.")
-            own = {"seed": item_seed(seed, name)} | dict(params)
-            operator = build_operator("path", own, x_shape=tuple(truth.shape))
-            scored = Scored(None, x[None, : len(truth)], operator=operator, y=operator(truth[None]), signal=MOTION)
-            rows.append(Row(name, {metric.name: float(metric(scored)[0]) for metric in metrics}))
+            values[metric.name] = float(metric(scored)[0])
         except InputError as error:
-            rows.append(Row(name, error=str(error)))
-    return rows
+            values[metric.name] = math.nan
+            refused.append(str(error))
+    return Row(name, values, f"clip {name}: {' '.join(refused)}" if refused else None)
 
 
 def score_sets(
-    real: MotionFolder, generated: MotionFolder, evaluator: MotionEvaluator, repeats: int, seed: int
+    real: MotionFolder,
+    generated: MotionFolder,
+    evaluator: MotionEvaluator,
+    repeats: int,
+    seed: int,
+    kinds: Sequence[str] | None = None,
 ) -> SetScores:
-    """Distance, retrieval and spread of embeddings; numbers of published names are named as missing without theirs."""
+    """Distance, retrieval and spread of embeddings, or some of them.
+
+    Where nothing is asked for by name, numbers of published names are named as missing without their evaluator.
+    """  # fmt: skip
     name, result = type(evaluator).name, SetScores([], [], [])
-    if name != T2M:
+    if name != T2M and kinds is None:
         missing = ", ".join(set_names(T2M).values())
         result.unavailable.append(f"{missing}: they need the evaluator of Guo et al., as --evaluator t2m:FOLDER")
     truth = evaluator.motions(list(real.clips.values()))
+    told = kinds is None or any(kind in TOLD for kind in kinds)
     sets = {
-        "real": _embedded(evaluator, real, real.captions, truth, result),
-        "generated": _embedded(evaluator, generated, real.captions, None, result),
+        "real": _embedded(evaluator, real, real.captions if told else None, truth, result),
+        "generated": _embedded(evaluator, generated, real.captions if told else None, None, result),
     }
     for side, own in sets.items():
-        for kind in KINDS:
+        if side == "real" and not real.clips:
+            continue
+        for kind in KINDS if kinds is None else kinds:
             if side == "real" and kind == FRECHET:
                 continue
             try:
@@ -127,10 +133,10 @@ def score_sets(
 
 
 def _embedded(
-    evaluator: MotionEvaluator, folder: MotionFolder, others: Mapping[str, str], motions: Any, result: SetScores
+    evaluator: MotionEvaluator, folder: MotionFolder, others: Mapping[str, str] | None, motions: Any, result: SetScores
 ) -> EmbeddedSet:
-    """A folder's motions and their captions, or those of the real ones of the same names."""
-    prompts = [folder.captions[name] or others.get(name, "") for name in folder.clips]
+    """A folder's motions and their captions, or those of the real ones of the same names; without any for None."""
+    prompts = [] if others is None else [folder.captions[name] or others.get(name, "") for name in folder.clips]
     told = [place for place, prompt in enumerate(prompts) if prompt]
     motions = evaluator.motions(list(folder.clips.values())) if motions is None else motions
     try:

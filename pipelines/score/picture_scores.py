@@ -83,7 +83,7 @@ def _score(waiting: Sequence[tuple[str, Tensor, Tensor]], metrics: Sequence[RowM
 def _summary(info: MetricInfo, rows: Sequence[Row]) -> dict[str, Any]:
     values = [row.values.get(info.name, math.nan) for row in rows]
     finite = [value for value in values if math.isfinite(value)]
-    interval = bootstrap_interval(finite) if finite else None
+    interval = bootstrap_interval(finite, share=info.share) if finite else None
     failed = sum(math.isnan(value) for value in values)
     return {
         "metric": info.name,

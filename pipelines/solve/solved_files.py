@@ -1,6 +1,7 @@
 """What `g2d2 solve` writes of one result: a picture beside its measurement, or a motion as film strip and GIF."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from operators import Operator, find_signal
 from operators.pictures import encode_png, panel, write_bytes, write_npy, write_png
 from operators.signals.motion import Motion, key_points
 from operators.skeleton.stick_figures import overview
+from pipelines.manifest.measurement_files import MEASURED, write_measurement
 from pipelines.solve.committing import trace_bytes
 
 MOTION_METRICS = ("path_error", "location_error_50cm", "foot_skating")
@@ -30,6 +32,8 @@ class Item:
     truth: Tensor | None
     y: Tensor
     operator: Operator
+    measured_by: str
+    """The operator's name as it was asked for."""
     seed: int
     key: str
     """Digest of everything that decides the result."""
@@ -42,15 +46,21 @@ def write_solved(item: Item, row: int, solution: Solution, sigma: float, out: Pa
     x = signal.decode(stored, item.stem)  # numbers are those of what is kept, as in a sweep
     if isinstance(signal, Motion):
         own = _write_motion(item, signal, x, out)
+        write_measurement(
+            item.stem, item.y, item.operator, called=item.measured_by, sigma=sigma, seed=item.seed, out=out
+        )  # whoever scores it later must know y
     else:
         own = _write_picture(item, stored, x, solution, row, out)
-    write_npy(item.y, out / f"{item.stem}-measurement.npy")
+        write_npy(item.y, out / f"{item.stem}{MEASURED}.npy")
     write_bytes(trace_bytes(solution.record(row)), out / f"{item.stem}-trace.npz")
-    norm = float(item.operator.norm(item.operator(x.unsqueeze(0)) - item.y)[0])
-    expected = sigma * item.operator.measurement_count**0.5
+    scored = Scored(
+        None, x.unsqueeze(0), operator=item.operator, y=item.y.unsqueeze(0), sigma=torch.tensor([sigma]),
+        signal=signal.name,
+    )  # fmt: skip
+    ratio, norm = (float(build_metric(name)(scored)[0]) for name in ("residual", "residual_norm"))  # as in a sweep
     summary: dict[str, Any] = {
         "image": item.stem,
-        "residual": norm / expected if expected else None,
+        "residual": ratio if math.isfinite(ratio) else None,
         "residual_norm": norm,
         "seconds": solution.costs(row)["seconds"],
         "key": item.key,

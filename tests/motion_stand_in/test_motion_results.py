@@ -19,6 +19,7 @@ from eval.metrics import Scored, build_metric
 from eval.record.numbers import shown
 from eval.record.word_tables import REAL
 from eval.statistics.set_difference import set_difference
+from operators import find_signal
 from operators.skeleton import features_from_joints
 from operators.validation import validate
 from pipelines import cli
@@ -102,6 +103,7 @@ def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_her
     assert shown(skating) in real, "the real motions stand beside every cell's"
     _resumed(folder, spec, solved_here)
     _reported(folder, capsys)
+    _evaluated(folder, capsys)
     _tracked(folder, skating)
     _pictured(folder, monkeypatch, capsys)
 
@@ -128,6 +130,33 @@ def _resumed(folder, spec, solved_here):
     solved_here.clear()
     assert run("sweep", spec) == 0
     assert solved_here == []
+
+
+def _evaluated(folder, capsys):
+    """`g2d2 eval` says of a cell what the sweep says: of its output, and of its motions as files of another method."""
+    scores = [row for row in rows(folder, "scores", "whole") if row["process"] == "star"]
+    expected = {row["measurement"]: [row[name] for name in METRICS] for row in scores}
+    stored, made = {row["item"]: row["x"] for row in rows(folder, "solved", "whole")}, folder / "made"
+    made.mkdir()
+    for row in scores:
+        name = row["measurement"].removeprefix("path-5/")
+        np.save(made / f"{name}.npy", find_signal("motion").decode(stored[row["item"]], name).numpy())
+    given = ("--measurements", folder / "manifest")
+    sources = [
+        (folder / "whole", "--cell", "star"),
+        (folder / "clips", folder / "whole", "--cell", "star", *given),
+        (made, *given),
+        (folder / "clips", made, "--task", "path-5"),  # key frames of a manifest of the same seed and task
+    ]
+    for words in sources:
+        out = folder / "evaluated.parquet"
+        assert run("eval", "--signal", "motion", *words, "--metrics", *METRICS, "--out", out, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["real"]["clips"] == CLIPS
+        table = {row["measurement"].removeprefix("path-5/"): row for row in pq.read_table(out).to_pylist()}
+        found = {f"path-5/{name}": [row[metric] for metric in METRICS] for name, row in table.items()}
+        assert found == {name: pytest.approx(values, abs=1e-6) for name, values in expected.items()}
+    assert run("eval", "--signal", "motion", folder / "whole") == 2
+    assert "cell: 2 of" in capsys.readouterr().err
 
 
 def _reported(folder, capsys):

@@ -68,7 +68,6 @@ def test_what_was_solved_can_be_compared(tmp_path, capsys):
     (tmp_path / "real").mkdir()
     (tmp_path / "walk.npy").rename(tmp_path / "real" / "walk.npy")
     assert solve(tmp_path / "made", tmp_path / "real" / "walk.npy", *QUICK) == 0
-    (tmp_path / "made" / "walk-measurement.npy").unlink()
     assert run("eval", "--signal", "motion", tmp_path / "real", tmp_path / "made") == 0
     assert "1 pairs" in capsys.readouterr().out
 
@@ -109,3 +108,19 @@ def test_words_that_the_prior_never_saw_are_named(tmp_path, capsys):
     assert "warning" not in capsys.readouterr().err
     assert solve(tmp_path / "out", *words, "--prompt", "a person juggles", prior="cmu-motion") == 0
     assert "prior cmu-motion never saw 'juggles' of the prompt" in capsys.readouterr().err
+
+
+def test_what_was_solved_is_scored_by_what_it_was_given(tmp_path, capsys):
+    """The number that solve prints, of a clip with noise and of a drawn path without a truth."""
+    np.save(tmp_path / "walk.npy", features_from_joints(walker(61, turn=0.02)[None])[0].numpy())
+    words = {"noisy": (tmp_path / "walk.npy", "--sigma", "0.05"), "drawn": ("--path", "line", "--frames", "40")}
+    for name, own in words.items():
+        assert solve(tmp_path / name, *own, "--json", *QUICK) == 0
+        told = json.loads(capsys.readouterr().out)
+        out = tmp_path / name
+        metrics = ["path_error", "location_error_50cm", "foot_skating", "residual_norm"]
+        metrics += ["residual"] if name == "noisy" else []
+        assert run("eval", "--signal", "motion", out, "--measurements", out, "--metrics", *metrics, "--json") == 0
+        scores = json.loads(capsys.readouterr().out)
+        found = {one["metric"]: one["mean"] for one in (*scores["generated"]["summary"], *scores["paths"]["summary"])}
+        assert found == {metric: pytest.approx(told[metric], abs=1e-5) for metric in metrics}

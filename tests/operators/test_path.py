@@ -51,6 +51,19 @@ def test_the_seed_decides_the_frames():
     assert len({tuple(path(seed=seed).frames[0].tolist()) for seed in range(20)}) == 20
 
 
+@pytest.mark.parametrize(("axes", "mean"), [("xyz", 1.5958), ("xz", 1.2533)])
+def test_the_misfit_of_noise_alone(axes, mean):
+    """Over many draws of noise, key frames of shorter rows among them; the mean length of a normal vector is known."""
+    operators = [path(keyframes=30, axes=axes), path(40, keyframes=10, axes=axes)]
+    stacked, motion = stack_operators(operators), find_signal("motion")
+    truth = motion.stack([clip(80), clip(40)])
+    sums = torch.stack([stacked.norm(measure(stacked, truth, sigma=0.05, seeds=[seed, seed + 1000]) - stacked(truth))
+                        for seed in range(1000)])  # fmt: skip
+    expected = 0.05 * stacked.noise_norm(stacked(truth))
+    assert expected.tolist() == pytest.approx([0.05 * 30 * mean, 0.05 * 10 * mean], rel=1e-4)
+    assert torch.allclose(sums.mean(0), expected, rtol=0.02)
+
+
 def test_the_likelihood_is_a_sum_of_distances_not_one_norm():
     """Every one of four key frames is 3-4-0 centimetres off: 4 * 0.05, where one norm would be 0.1."""
     op, x = path(keyframes=4), clip(80)[None]

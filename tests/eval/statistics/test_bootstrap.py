@@ -156,6 +156,30 @@ def test_one_value_or_one_cluster_has_a_mean_and_a_reason():
         assert "tells nothing about the spread" in found.reason
 
 
+def test_the_interval_of_a_share_ends_at_0_and_1():
+    """23 of 24 motions that miss a key point: the interval of any number reaches above 1, that of a share does not."""
+    for values in ([1.0] * 23 + [0.0], [0.0] * 23 + [1.0]):
+        plain, share = bootstrap_interval(values), bootstrap_interval(values, share=True)
+        assert plain.high > 1 or plain.low < 0
+        assert (share.low, share.high) == (max(plain.low, 0.0), min(plain.high, 1.0))
+        assert (share.mean, share.standard_error) == (plain.mean, plain.standard_error)
+    inside = [0.4, 0.5, 0.6, 0.45, 0.55, 0.5]
+    assert bootstrap_interval(inside, share=True) == bootstrap_interval(inside)
+
+
+def test_none_of_24_may_be_one_in_eight():
+    """The largest share that gives 0 of 24 with a probability of 5 % is 1 - 0.05^(1/24); three seeds count once."""
+    most = 1 - 0.05 ** (1 / 24)
+    assert (1 - most) ** 24 == pytest.approx(0.05)
+    none, all_ = bootstrap_interval([0.0] * 24, share=True), bootstrap_interval([1.0] * 24, share=True)
+    assert (none.low, none.high) == (0.0, pytest.approx(most))
+    assert (all_.low, all_.high) == (pytest.approx(1 - most), 1.0)
+    seeds = bootstrap_interval([0.0] * 72, [f"m{number // 3}" for number in range(72)], share=True)
+    assert seeds.high == pytest.approx(most)
+    half = bootstrap_interval([0.5] * 24, share=True)
+    assert (half.low, half.high) == (0.5, 0.5)
+
+
 def test_bad_input_is_refused():
     for words, call in {
         "none of 0 is finite": lambda: bootstrap_interval([]),

@@ -123,6 +123,14 @@ def test_an_evaluator_of_ones_own_gives_numbers_of_its_own_names(tmp_path, capsy
     assert {one["name"] for one in scores["sets"]["real"]} == set(sets) - {"frechet_mean"}
 
 
+def test_intervals_of_shares_stay_among_shares(folders, tmp_path, capsys):
+    """Two of two motions meet all key points: up to 78 % of others may not."""
+    assert run("eval", "--signal", "motion", *folders, "--metrics", "trajectory_error_50cm", "--set", "frames=[0]",
+               "--json") == 0  # fmt: skip
+    (entry,) = json.loads(capsys.readouterr().out)["paths"]["summary"]
+    assert (entry["mean"], entry["low"], entry["high"]) == (0.0, 0.0, pytest.approx(1 - 0.05**0.5))
+
+
 def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
     broken = clip()
     broken[3] = torch.nan
@@ -133,13 +141,19 @@ def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
     assert "failed clip nan.npy: 1 of its 60 frames have NaN" in err
     assert "failed clip short: it is too short" in err or "failed clip short.npy: it is too short" in err
     assert "failed clip wrong.npy: it has shape (60, 66)" in err
-    assert "failed clip b: it has 50 frames and its real one 80" in err
+    assert "failed clip b: it has 50 frames and its measurement is of 80" in err
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--metrics", "psnr"), "leave --metrics out"),
+        (("--metrics", "psnr"), "metrics: 'psnr' does not score motions; choose from foot_skating"),
+        (("--metrics", "foot_skatin"), "metrics: 'foot_skatin' is unknown (did you mean 'foot_skating'?)"),
+        (("--metrics", "fid_t2m"), "metrics: fid_t2m needs the evaluator of Guo et al.; give --evaluator t2m:FOLDER"),
+        (("--task", "path-3"), "task: 'path-3' is none of motions"),
+        (("--cell", "star"), "is no sweep's output, so that it has no cells"),
+        (("--measurements", "nowhere"), "measurements: nowhere is neither a manifest nor a folder"),
+        (("--split", "test"), "split: "),
         (("--repeats", "0"), "repeats is 0"),
         (("--evaluator", "nothing"), "evaluator is 'nothing'"),
         (("--evaluator", "t2m:nowhere"), "evaluator: nowhere has no finest.tar, mean.npy, std.npy"),
@@ -149,3 +163,142 @@ def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
 def test_what_cannot_be_asked(folders, words, sentence, capsys):
     assert run("eval", "--signal", "motion", *folders, *words) == 2
     assert sentence in capsys.readouterr().err
+
+
+def scored(capsys, *words, code=0):
+    """The JSON that a command prints."""
+    assert run("eval", "--signal", "motion", *words, "--json") == code
+    return json.loads(capsys.readouterr().out)
+
+
+def paths(scores):
+    return {entry["metric"]: entry["mean"] for entry in scores["paths"]["summary"]}
+
+
+def test_some_metrics_by_name_open_no_evaluator(folders, capsys):
+    scores = scored(capsys, *folders, "--metrics", "foot_skating", "--evaluator", "t2m:nowhere")
+    assert [entry["metric"] for entry in scores["generated"]["summary"]] == ["foot_skating"]
+    assert scores["real"]["clips"] == 3
+    assert scores["paths"]["pairs"] == 0
+    assert scores["sets"] == {"real": [], "generated": []}
+    only = scored(capsys, *folders, "--metrics", "path_error", "diversity_cmu")
+    assert list(paths(only)) == ["path_error"]
+    assert [one["name"] for one in only["sets"]["generated"]] == ["diversity_cmu"]
+    assert only["generated"]["summary"] == []
+
+
+def test_a_number_that_was_asked_for_and_cannot_be_had_is_a_failure(folders, capsys):
+    assert run("eval", "--signal", "motion", *folders, "--metrics", "r_precision_cmu_top3") == 1
+    assert "without r_precision_cmu_top3 of generated motions" in capsys.readouterr().err
+
+
+def test_key_frames_drawn_anew_are_those_of_a_manifest_and_said_to_be(folders, tmp_path, capsys):
+    real, made = folders
+    words = ("--signal", "motion", "--task", "path-5", "path-25pct", "--seed", "3")
+    assert run("manifest", "build", real, tmp_path / "m", *words) == 0
+    capsys.readouterr()
+    assert run("eval", "--signal", "motion", real, made, "--metrics", "path_error") == 0
+    assert "key frames were drawn anew" in capsys.readouterr().err
+    for task in ("path-5", "path-25pct"):
+        words = (real, made, "--task", task, "--metrics", "path_error")
+        drawn = scored(capsys, *words, "--seed", "3")
+        stored = scored(capsys, *words, "--measurements", tmp_path / "m")
+        assert paths(drawn) == paths(stored) != paths(scored(capsys, *words, "--seed", "4"))
+        assert (drawn["paths"]["measurements"], stored["paths"]["measurements"]) == (None, str(tmp_path / "m"))
+
+
+def test_what_was_given_needs_no_real_folder_and_a_task_where_there_are_several(folders, tmp_path, capsys):
+    real, made = folders
+    assert run("manifest", "build", real, tmp_path / "m", "--signal", "motion", "--task", "path-1", "path-2") == 0
+    capsys.readouterr()
+    words = ("eval", "--signal", "motion", made, "--measurements", tmp_path / "m", "--metrics", "path_error")
+    assert run(*words) == 2
+    assert "clip a was measured as path-1/a and path-2/a; choose a task with --task" in capsys.readouterr().err
+    assert run(*words, "--task", "path-2") == 0
+    assert "1 of 3 measurements have no motion" in capsys.readouterr().err
+    scores = scored(capsys, made, "--measurements", tmp_path / "m", "--task", "path-2", "--metrics", "foot_skating",
+                    "whole_path_error")  # fmt: skip
+    assert scores["real"]["clips"] == 2, "the truths of the manifest"
+    ours = scored(capsys, real, real, "--measurements", tmp_path / "m", "--task", "path-2", "--metrics", "foot_skating",
+                  "whole_path_error")  # fmt: skip
+    assert paths(ours)["whole_path_error"] < 0.001 < paths(scores)["whole_path_error"]
+
+
+def test_measured_files_say_what_a_clip_was_given(folders, tmp_path, capsys):
+    """The end of b is off by 4 cm a key frame at frame 80; noise in y counts as error too."""
+    real, made = folders
+    out = tmp_path / "measured"
+    words = ("--signal", "motion", real / "b.npy", "--set", "frames=[0, 79]", "--out", out)
+    assert run("measure", *words) == 0
+    capsys.readouterr()
+    exact = scored(capsys, real, made, "--measurements", out, "--metrics", "path_error", "whole_path_error")
+    assert paths(exact)["path_error"] == pytest.approx(0.01 * 0.05 * 79 / 2, rel=0.05)
+    assert paths(exact)["whole_path_error"] == pytest.approx(0.01 * 0.05 * 79 / 2, rel=0.05)
+    y = np.load(out / "b-measurement.npy")
+    y[:, :, 0] += 0.3
+    np.save(out / "b-measurement.npy", y)
+    assert paths(scored(capsys, made, "--measurements", out, "--metrics", "path_error"))["path_error"] > 0.29
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ("no json", "measurement b-measurement.json: it cannot be read as JSON"),
+        ({"params": None}, "params is None: it must be of type dict"),
+        ({"y_shape": [3, 1, 3]}, "measurement b: y has shape [2, 1, 3] and its .json says [3, 1, 3]"),
+        ({"signal": "image"}, "b: it measures the signal 'image'"),
+    ],
+)
+def test_broken_files_of_measurements_are_named(folders, tmp_path, facts, sentence, capsys):
+    out = tmp_path / "measured"
+    words = ("--signal", "motion", folders[0] / "b.npy", "--set", "frames=[0, 79]", "--out", out)
+    assert run("measure", *words) == 0
+    stored = out / "b-measurement.json"
+    stored.write_text(facts if isinstance(facts, str) else json.dumps(json.loads(stored.read_text()) | facts))
+    capsys.readouterr()
+    assert run("eval", "--signal", "motion", *folders, "--measurements", out, "--metrics", "path_error") == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_drawn_paths_are_scored(tmp_path, capsys):
+    words = ("--signal", "motion", "--prompts", tmp_path / "prompts.txt", "--task", "path-5")
+    (tmp_path / "prompts.txt").write_text("a person walks\na person runs\n")
+    assert run("manifest", "build", "line", tmp_path / "m", *words) == 0
+    save(tmp_path / "made" / "line", {"00": clip(196, speed=0.04), "01": clip(196, speed=0.02)})
+    capsys.readouterr()
+    scores = scored(capsys, tmp_path / "made", "--measurements", tmp_path / "m", "--metrics", "path_error",
+                    "trajectory_error_50cm", "foot_skating", "diversity_cmu")  # fmt: skip
+    assert scores["paths"]["pairs"] == 2
+    assert paths(scores)["trajectory_error_50cm"] == 0.5, "only one walks the 0.8 m a second that the line asks for"
+    assert set(scores) == {"generated", "paths", "sets", "unavailable"}, "drawn paths have no real motions"
+
+
+def test_measurements_of_other_clips_and_settings_beside_them_are_refused(folders, tmp_path, capsys):
+    real, made = folders
+    save(tmp_path / "others", {"x": clip(60)})
+    assert run("manifest", "build", tmp_path / "others", tmp_path / "m", "--signal", "motion") == 0
+    words = ("eval", "--signal", "motion", real, made, "--measurements", tmp_path / "m")
+    assert run(*words) == 2
+    assert "has none for any of 2 clips; they are called 'a, b' and its ids are 'path/x'" in capsys.readouterr().err
+    assert run(*words, "--set", "keyframes=3") == 2
+    assert "--set: keyframes would say what the measurements say already" in capsys.readouterr().err
+    assert run(*words, "--task", "path-5") == 2
+    assert "task: 'path-5' is not in" in capsys.readouterr().err
+    assert run("eval", "--signal", "motion", made) == 2
+    assert "stands alone: give real motions before it, or --measurements" in capsys.readouterr().err
+
+
+def test_a_split_of_the_real_clips(tmp_path, capsys):
+    root = tmp_path / "HumanML3D"
+    save(root / "new_joint_vecs", {"a": clip(), "b": clip(80)})
+    (root / "test.txt").write_text("b\n")
+    made = save(tmp_path / "made", {"a": clip(), "b": clip(80)})
+    scores = scored(capsys, root, made, "--split", "test", "--metrics", "foot_skating", "path_error")
+    assert (scores["real"]["clips"], scores["generated"]["clips"], scores["paths"]["pairs"]) == (1, 2, 1)
+
+
+def test_options_of_motions_and_lone_pictures_are_refused(tmp_path, capsys):
+    assert run("eval", tmp_path / "a.png") == 2
+    assert "RECON is missing" in capsys.readouterr().err
+    assert run("eval", tmp_path / "a.png", tmp_path / "b.png", "--measurements", "m") == 2
+    assert "--measurements: it says nothing about pictures" in capsys.readouterr().err

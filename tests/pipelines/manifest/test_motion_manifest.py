@@ -241,3 +241,46 @@ def test_a_sheet_shows_figures_and_key_points(tmp_path):
     assert build("circle", tmp_path / "m", "--prompt", "walk") == 0
     assert run("manifest", "show", tmp_path / "m", "--sheet", tmp_path / "sheet.png") == 0
     assert (tmp_path / "sheet.png").stat().st_size > 1000
+
+
+def test_a_single_file_is_a_source_of_one_clip(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("walk.npy", clip(50))
+    np.save("other.npy", clip(60))
+    (tmp_path / "turn.bvh").write_text(bvh(frames=90))
+    assert build("walk.npy", "m") == 0
+    assert set(rows_of(tmp_path / "m")) == {"path/walk"}
+    assert build(tmp_path / "turn.bvh", "b") == 0
+    assert rows_of(tmp_path / "b")["path/turn"]["x_shape"] == [29, 263]
+
+
+def test_measurements_beside_clips_are_no_clips(tmp_path):
+    (tmp_path / "out").mkdir()
+    np.save(tmp_path / "out" / "walk.npy", clip(50))
+    np.save(tmp_path / "out" / "walk-measurement.npy", np.zeros((5, 1, 3)))
+    assert build(tmp_path / "out", tmp_path / "m") == 0
+    assert set(rows_of(tmp_path / "m")) == {"path/walk"}
+
+
+def test_joints_that_do_not_stand_along_y_are_refused(tmp_path, capsys):
+    """A walk along y or along -y leans one way or the other; either is told from a body that stands."""
+    folder = tmp_path / "npy"
+    folder.mkdir()
+    upright = walker(51).numpy()
+    upright[..., 15, 2] += 0.05  # its head is before its feet
+    np.save(folder / "upright.npy", upright)
+    for name, sign in (("forward", 1), ("backward", -1)):
+        np.save(folder / f"{name}.npy", np.stack([upright[..., 0], sign * upright[..., 2], upright[..., 1]], axis=-1))
+    np.save(folder / "upside-down.npy", upright * np.array([1, -1, 1], np.float32))
+    assert build(folder, tmp_path / "m") == 1
+    said = capsys.readouterr().err
+    for name in ("forward", "backward", "upside-down"):
+        assert f"clip {name}.npy: y is not up: its head is on average" in said
+    assert set(rows_of(tmp_path / "m")) == {"path/upright"}
+
+
+def test_joints_of_another_frame_rate_need_it_told(tmp_path):
+    np.save(tmp_path / "slow.npy", walker(61).numpy())
+    for options, frames in (((), 60), (("--fps", "40"), 30)):
+        assert build(tmp_path / "slow.npy", tmp_path / f"m{frames}", *options) == 0
+        assert rows_of(tmp_path / f"m{frames}")["path/slow"]["x_shape"] == [frames, 263]

@@ -76,6 +76,7 @@ def test_full_specifications_have_the_papers_settings(name, manifests):
         assert cell.settings == own | {"process": cell.settings["process"]}
     assert {cell.task for cell in cells} == set(["path-5"] if name.endswith("5") else DENSITIES)
     assert SPECS[name].select.limit == 1024
+    assert SPECS[name].distribution == ["fid_t2m", "r_precision_t2m_top3", "diversity_t2m"]
     assert SPECS[name].prior == "priors/mmm"
 
 
