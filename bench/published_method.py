@@ -40,7 +40,7 @@ class PublishedLoop(Method[G2D2Settings, Discrete]):
                 y = batch.y[row : row + 1]
                 images.append(restore_as_published(parts, forward, y, settings, batch.prompts[row]).image)
             record.step(row + 1, len(batch))
-        record.decoded(batch.shared.steps * batch.shared.iterations + 1)
+        record.decoded(torch.tensor([row.steps * row.iterations + 1 for row in batch.settings]))
         return torch.cat(images)
 
     def work(self, settings: G2D2Settings) -> tuple[float, ...]:
