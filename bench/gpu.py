@@ -2,78 +2,42 @@
 
 Run once by whoever has a GPU; `g2d2 plan --bench gpu.json --devices 8 --price 2.1/h` then says what a sweep costs on
 many. Weights are random, which changes no cost. Short solves give the seconds of a call of the prior and of the
-decoder, and from these follow the paper's 100 steps of 30 iterations. A way that fails is written down with its reason.
+decoder, and from these follow the paper's 100 steps of 30 iterations. Every row is measured in a process of its own and
+written at once: a way that fails is written down with its reason, and what was measured outlives an interruption.
 """
 
 import argparse
 import json
-import platform
-import statistics
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import numpy as np
 import torch
-from scipy.optimize import nnls
 
-import g2d2  # noqa: F401  (its import makes torchvision importable, before diffusers needs it)
-from bench.problems import PROBLEMS, PROMPT, Problem
-from g2d2.methods.g2d2 import G2D2
-from g2d2.priors import ITHQ, VQDiffusionPrior
-from g2d2.priors.compiling import INDUCTOR_OPTIONS
-from g2d2.priors.probe import ask, distance
-from g2d2.randomness import RowRandom
+from bench.gpu_row import PAPER_SECONDS, PROTOCOL, SHAPES, WAYS
+from operators.pictures import write_bytes
+from pipelines.console.interrupts import INTERRUPTED
 
-SHAPES: dict[str, Problem] = {"ithq": replace(PROBLEMS["full"], name="ithq", shape=ITHQ), **PROBLEMS}
-PAPER_SECONDS = 194.0
 PAPER = {"seconds_per_image": PAPER_SECONDS, "peak_gib": 4.7, "device": "A6000 or RTX 3090", "batch": 1}
-"""As the paper prints it, for 100 steps of 30 iterations."""
-PROTOCOL = G2D2().settings("paper", "imagenet-gaussian-deblur")
-SHORT = ((1, 2), (1, 8), (3, 2))
-"""Steps and iterations of the solves that are timed."""
+"""As the paper prints it."""
+
+Run = Callable[[Sequence[str]], dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Way:
-    """One way to run the networks."""
-
-    name: str
-    dtype: torch.dtype = torch.float32
-    compiled: bool = False
-    graphs: bool = False
-    channels_last: bool = False
-
-    def prior(self, problem: Problem, device: torch.device, rows: int) -> VQDiffusionPrior:
-        with patch.dict(INDUCTOR_OPTIONS, {"triton.cudagraphs": True}) if self.graphs else nullcontext():
-            return VQDiffusionPrior(
-                problem.components(),
-                device=device,
-                dtype=self.dtype,
-                channels_last=self.channels_last,
-                compile_networks=self.compiled,
-                rows=rows,
-            )
+def in_own_process(words: Sequence[str]) -> dict[str, Any]:
+    """What `bench.gpu_row` answers, or an error that says how it ended."""
+    command = [sys.executable, "-m", "bench.gpu_row", *words]
+    done = subprocess.run(command, cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True)
+    if done.returncode != 0:
+        last = next(iter(done.stderr.strip().splitlines()[-1:]), "it says nothing")
+        return {"error": f"its process ended with {done.returncode}: {last[:300]}"}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-WAYS = {
-    way.name: way
-    for way in (
-        Way("eager"),
-        Way("channels-last", channels_last=True),
-        Way("compiled", compiled=True),
-        Way("graphs", compiled=True, graphs=True),
-        Way("bf16", dtype=torch.bfloat16),
-        Way("bf16-compiled", dtype=torch.bfloat16, compiled=True),
-        Way("bf16-graphs", dtype=torch.bfloat16, compiled=True, graphs=True),
-    )
-}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, run: Run = in_own_process) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
     parser.add_argument("--shape", choices=SHAPES, default="ithq")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -82,89 +46,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("gpu.json"))
     given = parser.parse_args(arguments)
-    device, problem = torch.device(given.device), SHAPES[given.shape]
-    rows = []
-    for name in given.ways:
-        for batch in given.batches:
-            rows.append(_row(problem, WAYS[name], device, batch, given.rounds))
-            print(json.dumps(rows[-1]), flush=True)
-            if rows[-1]["error"] is not None:
-                break  # a larger batch needs more of everything
-    result = {
+    problem = SHAPES[given.shape]
+    result: dict[str, Any] = {
         "bench": "gpu",
         "shape": problem.name,
         "x_shape": list(problem.task.build().x_shape),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "cpu",
+        "device": given.device,
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "protocol": {"steps": PROTOCOL.steps, "iterations": PROTOCOL.iterations, "guidance": PROTOCOL.guidance},
         "paper": PAPER,
-        "correctness": _against_cpu(device),
-        "rows": rows,
+        "correctness": None,
+        "rows": [],
     }
-    given.out.write_text(json.dumps(result, indent=1) + "\n")
+    try:
+        facts = run(["facts", given.device])
+        result |= {"correctness": facts} if "error" in facts else facts
+        _keep(result, given.out, result["correctness"])
+        for way in given.ways:
+            for batch in sorted(given.batches):
+                row = {"way": way, "batch": batch} | run(
+                    [given.shape, way, given.device, str(batch), str(given.rounds)]
+                )
+                result["rows"].append(row)
+                _keep(result, given.out, row)
+                if row["error"] is not None:
+                    break  # a larger batch needs more of everything
+    except KeyboardInterrupt:
+        print(f"interrupted: {given.out} has what was measured", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 
-def _row(problem: Problem, way: Way, device: torch.device, batch: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a batch per call of prior and decoder, and what the paper's protocol takes per image by them."""
-    row: dict[str, Any] = {"way": way.name, "batch": batch}
-    numbers: dict[str, Any] = dict.fromkeys(
-        ("prior_seconds", "decoder_seconds", "seconds_per_image", "low", "high", "peak_gib", "times_faster_than_paper")
-    )
-    with _reason() as reason:
-        prior = way.prior(problem, device, batch)
-        calls, peak = [], 0
-        for turn in range(rounds + 1):
-            units, bytes_ = _unit_seconds(prior, problem, batch)
-            peak = max(peak, bytes_)
-            if turn:  # the first round warms up
-                calls.append(units)
-        per_image = [float(np.dot(G2D2().work(PROTOCOL), units)) / batch for units in calls]
-        middle = statistics.median(per_image)
-        units = [statistics.median(values) for values in zip(*calls, strict=True)]
-        values = [*units, middle, min(per_image), max(per_image), peak / 2**30]
-        numbers |= dict(zip(numbers, values, strict=False))
-        if problem.shape == ITHQ:  # the paper's own
-            numbers["times_faster_than_paper"] = PAPER_SECONDS / middle
-    return row | numbers | {"error": reason[0] if reason else None}
-
-
-@contextmanager
-def _reason() -> Iterator[list[str]]:
-    """Why what was tried failed, if it did: one way's failure costs no other."""
-    reason: list[str] = []
-    try:
-        yield reason
-    except Exception as error:
-        reason.append(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-
-
-def _unit_seconds(prior: VQDiffusionPrior, problem: Problem, batch: int) -> tuple[list[float], int]:
-    method, settings = G2D2(), [PROTOCOL.model_copy(update={"steps": s, "iterations": i}) for s, i in SHORT]
-    solutions = [
-        method.run(prior, problem.operator(), problem.measurements(batch), one, prompts=PROMPT, seeds=range(batch))
-        for one in settings
-    ]
-    work = np.array([method.work(one) for one in settings])
-    units, _ = nnls(work, np.array([solution.seconds for solution in solutions]))
-    return units.tolist(), max(solution.peak_bytes for solution in solutions)
-
-
-def _against_cpu(device: torch.device) -> dict[str, float]:
-    """How far the device's answers lie from the CPU's, each as a share of its size; draws must be equal."""
-    problem, rows = PROBLEMS["tiny"], 3
-    priors = [Way("eager").prior(problem, place, rows) for place in (torch.device("cpu"), device)]
-    plain, other = (ask(prior, rows) for prior in priors)
-    far = {name: distance(other[name].cpu(), answer) for name, answer in plain.items()}
-    draws = [RowRandom(range(rows), place).gumbel("relaxation", (64,), 1, 2).cpu() for place in ("cpu", device)]
-    short = PROTOCOL.model_copy(update={"steps": 1, "iterations": 2, "learning_rate": 0.1})
-    solved = [
-        G2D2().run(prior, problem.operator(), problem.measurements(rows), short, prompts=PROMPT, seeds=range(rows))
-        for prior in priors
-    ]
-    losses = [solution.curves["total"] for solution in solved]
-    return far | {"draws": distance(draws[1], draws[0]), "losses of a short run": distance(losses[1], losses[0])}
+def _keep(result: dict[str, Any], path: Path, news: Any) -> None:
+    write_bytes((json.dumps(result, indent=1) + "\n").encode(), path)
+    print(json.dumps(news), flush=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ ALPHA_TOP_P = 0.95
 Noise = Callable[[tuple[int, ...], int, int], Tensor]
 """Gumbel numbers of a shape, for a step and an iteration."""
 
+Order = Callable[[int, int], Tensor]
+"""So many positions in the order in which a step masks them."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -53,6 +56,11 @@ def torch_gumbel(shape: tuple[int, ...], step: int, iteration: int) -> Tensor:
     return -torch.log(-torch.log(torch.rand(shape) + 1e-30) + 1e-30)
 
 
+def torch_order(count: int, step: int) -> Tensor:
+    """A random order from torch's global generator, as published."""
+    return torch.randperm(count)
+
+
 def restore_as_published(
     parts: Components,
     forward: Callable[[Tensor], Tensor],
@@ -60,6 +68,8 @@ def restore_as_published(
     settings: G2D2Settings,
     prompt: str,
     gumbel: Noise = torch_gumbel,
+    token_gumbel: Noise = torch_gumbel,
+    mask_order: Order = torch_order,
 ) -> Published:
     """One measurement (1, C, H, W); of the settings it reads the numbers, star noise and RAdam are fixed."""
     schedule = vq_diffusion_schedule(parts.scheduler.config).with_beta("K")
@@ -97,7 +107,9 @@ def restore_as_published(
                 logits.copy_(logits.log_softmax(dim=1))
         log_alpha = logits.detach()
         mask = schedule.between(0, s)
-        z = _draw(log_alpha, int(z.shape[1] * (mask.gamma - mask.beta)), schedule.mask_id)
+        noise = token_gumbel(tuple(log_alpha.shape), step, 0)
+        masked = mask_order(z.shape[1], step)[: int(z.shape[1] * (mask.gamma - mask.beta))]
+        z = _draw(log_alpha, noise, masked, schedule.mask_id)
     with torch.no_grad():
         grid = codebook[z].mT.unflatten(2, (side, side))
         image = parts.vqvae.decode(grid, force_not_quantize=True, return_dict=False)[0]
@@ -133,8 +145,8 @@ def _sorted_truncation(log_probs: Tensor, top_p: float) -> Tensor:
 
 
 @torch.no_grad()
-def _draw(log_alpha: Tensor, masked: int, mask_id: int) -> Tensor:
-    """z_0 from the truncated alpha, then an exact count of masks at random places."""
+def _draw(log_alpha: Tensor, noise: Tensor, masked: Tensor, mask_id: int) -> Tensor:
+    """z_0 from the truncated alpha, then masks at an exact count of random places."""
     truncated = _sorted_truncation(log_alpha.clamp(min=LOG_FLOOR), ALPHA_TOP_P)
-    z = (truncated + torch_gumbel(tuple(truncated.shape), 0, 0)).argmax(dim=1)
-    return z.scatter(1, torch.randperm(z.shape[1])[None, :masked], mask_id)
+    z = (truncated + noise).argmax(dim=1)
+    return z.scatter(1, masked[None], mask_id)

@@ -70,7 +70,7 @@ def _modelled(scores: ScoreTable, timed: NDArray[np.bool_]) -> dict[str, CellSec
     found = {}
     for cell, group in groups.items():
         here = rows.cells[cell]
-        calls = [int(rows.column(name, here)[timed[here]].min()) for name in _CALLS]
+        calls = [float(rows.column(name, here)[timed[here]].mean()) for name in _CALLS]  # rows that rest make fewer
         places = [place for some, place in costs if some == group]
         place = min(places, key=lambda place: _distance(place, usual[group[0]]))
         prior, rest = costs[group, place]

@@ -40,14 +40,18 @@ class RowRandom:
         blocks = [[self._rows(stream, step, iteration) for iteration in range(iterations)] for step in range(steps)]
         self._expected[stream] = torch.tensor(blocks, dtype=torch.int32).to(self.device)
 
-    def uniform(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
-        """Numbers in (0, 1), shape (B, *shape)."""
-        return self._unit((stream,), int(torch.Size(shape).numel()), step, iteration).view(-1, *shape)
+    def uniform(
+        self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0, rows: Tensor | None = None
+    ) -> Tensor:
+        """Numbers in (0, 1), shape (B, *shape); of some `rows` (M,) alone, (M, *shape)."""
+        return self._unit((stream,), int(torch.Size(shape).numel()), step, iteration, rows).view(-1, *shape)
 
-    def gumbel(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
-        """Standard Gumbel numbers, shape (B, *shape)."""
+    def gumbel(
+        self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0, rows: Tensor | None = None
+    ) -> Tensor:
+        """Standard Gumbel numbers, shape (B, *shape); of some `rows` (M,) alone, (M, *shape)."""
         # A large Gumbel number comes from a small uniform one, where precision is full.
-        return self.uniform(stream, shape, step, iteration).neg_().log1p_().neg_().log_().neg_()
+        return self.uniform(stream, shape, step, iteration, rows).neg_().log1p_().neg_().log_().neg_()
 
     def normal(self, stream: str, shape: tuple[int, ...], step: int = 0, iteration: int = 0) -> Tensor:
         """Standard normal numbers by Box and Muller from two uniform streams, shape (B, *shape)."""
@@ -59,9 +63,12 @@ class RowRandom:
         pairs = torch.cat([angle.cos().mul_(radius), angle.sin_().mul_(radius)], dim=1)  # (B, size or size + 1)
         return pairs[:, :size].reshape(-1, *shape)
 
-    def _unit(self, streams: tuple[str, ...], size: int, step: int, iteration: int) -> Tensor:
-        """Numbers in (0, 1) of all rows in one stream after the other, (streams * B, size)."""
-        low, high = self._keys(streams, step, iteration).view(-1, 2, 1).unbind(1)  # (streams * B, 1)
+    def _unit(
+        self, streams: tuple[str, ...], size: int, step: int, iteration: int, rows: Tensor | None = None
+    ) -> Tensor:
+        """Numbers in (0, 1) of all rows in one stream after the other, (streams * B, size); of one, some rows'."""
+        keys = self._keys(streams, step, iteration)
+        low, high = (keys if rows is None else keys[rows]).view(-1, 2, 1).unbind(1)  # (streams * B, 1)
         bits = _mix(self._counter(size) ^ low)
         bits = _mix(bits.add_(high))
         # 31 bits, so that the smallest numbers keep float32's full relative precision.

@@ -143,6 +143,17 @@ class Operator(nn.Module):
         part.row_shapes = self.row_shapes[rows]
         return part
 
+    def pick(self, rows: Sequence[int], index: Tensor) -> Self:
+        """The operator of rows anywhere in a batch, whose places `index` (M,) holds on the operator's device."""
+        if self.rows == 1:
+            return self
+        part = copy.copy(self)
+        part._buffers = {name: None if buffer is None else buffer[index] for name, buffer in self._buffers.items()}
+        for name in ("row_settings", "measurement_counts", "row_shapes"):
+            values = getattr(self, name)
+            setattr(part, name, tuple(values[row] for row in rows))
+        return part
+
     def extra_repr(self) -> str:
         """Shown by print(op)."""
         return f"{self.x_shape} -> {self.y_shape}, rows={self.rows}, {self.row_settings[0]!r}"

@@ -166,6 +166,12 @@ def strip(pictures: Sequence[Image.Image], height: int = 256, gap: int = 8) -> I
     return sheet
 
 
+def spread_map(spread: Tensor) -> Tensor:
+    """How far samples of a picture lie apart, (C, H, W), as a picture: white where most, black where not at all."""
+    mean = spread.float().mean(dim=0, keepdim=True)  # (1, H, W)
+    return mean / mean.amax().clamp(min=1e-6) * 2 - 1
+
+
 def write_png(picture: Image.Image, path: Path) -> None:
     """Written whole or not at all."""
     write_bytes(encode_png(picture), path)

@@ -8,7 +8,7 @@ from eval.metrics import MetricInfo
 from eval.record import CellResult, SweepRecord
 from eval.record.numbers import finite
 from eval.report.chart_style import ARM, with_unit
-from eval.report.content import Report
+from eval.report.content import Report, TraceCurves
 from eval.report.residuals import expected_stray, residual_quantiles
 from eval.scores import Parameter
 
@@ -142,11 +142,19 @@ def curve_rows(report: Report) -> Rows:
     for one in report.traces:
         cell = report.record.cell(one.cell)
         for name, curve in one.curves.items():
-            each = (len(one.levels) or len(curve)) / max(1, len(curve))
+            steps = _steps_done(one, len(curve))
             thin = max(1, -(-len(curve) // most))
             rows += [
                 {"task": cell.task, "cell": cell.id, "label": cell.label, "curve": name, "rows": one.rows,
-                 "step": finite(each * (place + 1)), "value": finite(value)}
-                for place, value in list(enumerate(curve))[::thin]
+                 "step": finite(done), "value": finite(value)}
+                for done, value in list(zip(steps, curve, strict=True))[::thin]
             ]  # fmt: skip
     return rows
+
+
+def _steps_done(trace: TraceCurves, points: int) -> list[float]:
+    """Steps that lie behind each point of a curve, with the share of the one that it is in."""
+    if points == sum(trace.iterations) and points != len(trace.levels):
+        return [step + (at + 1) / count for step, count in enumerate(trace.iterations) for at in range(count)]
+    each = (len(trace.levels) or points) / max(1, points)
+    return [each * (place + 1) for place in range(points)]

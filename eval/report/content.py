@@ -122,6 +122,12 @@ class TraceCurves:
     snapshots_kept: int = 0
     """Steps t of which the sweep kept one; those that are not among `snapshots` were left out."""
 
+    beside: list[tuple[str, str]] = field(default_factory=list)
+    """Names and keys of further pictures of `measurement`: the mean of several samples, and where they differ."""
+
+    iterations: list[int] = field(default_factory=list)
+    """Points of a curve in each step, where steps differ in that."""
+
 
 @dataclass(frozen=True)
 class PaperTable:

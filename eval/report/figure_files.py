@@ -29,7 +29,7 @@ def figures(report: Report) -> Iterator[tuple[str, Spec]]:
         if here:
             yield name, _with(chart, chosen, {source: here})
     for task in record.tasks:
-        kept = [one for one in report.traces if record.cell(one.cell).task == task and one.snapshots]
+        kept = [one for one in report.traces if record.cell(one.cell).task == task and (one.snapshots or one.beside)]
         if kept:
             yield f"snapshots-{task}", snapshots(report, kept)
         shown = [row for row in report.pictures.rows if row.task == task and row.metric == record.judged[0].name]

@@ -38,6 +38,7 @@ def snapshots(report: Report, curves: Sequence[TraceCurves]) -> Spec:
     tiles = []
     for one in curves:
         here = [(f"t = {level}", key) for level, key in one.snapshots]
+        here += one.beside
         here += [(name, f"{name}/{one.measurement}") for name in ("y", "truth")]
         tiles += [
             {"line": report.record.cell(one.cell).label, "column": name, "url": _url(report, key), "text": ""}

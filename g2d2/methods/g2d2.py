@@ -11,11 +11,10 @@ from torch import Tensor
 from g2d2.methods.base import Batch, Method
 from g2d2.methods.g2d2_settings import EXPERIMENTS, PRESETS, G2D2Settings
 from g2d2.methods.recording import Recorder
-from g2d2.objective import iteration_counts, kl_with_gradient, misfit, schedule_weight
-from g2d2.optimizers import RowOptimizer
-from g2d2.priors.base import Condition, Discrete, Prior, PriorFacts, joined
-from g2d2.relaxation import embed, lookup, needs_noise, relax
-from g2d2.sampling import TokenSampler, draw_categorical, truncate_top_p
+from g2d2.methods.variational_step import VariationalStep
+from g2d2.priors.base import Discrete, Prior, PriorFacts
+from g2d2.relaxation import embed, lookup
+from g2d2.sampling import TokenSampler, truncate_top_p
 from operators import Operator
 
 
@@ -107,78 +106,3 @@ def _final_embeddings(
         log_alpha = torch.stack(tuple(alphas)).logsumexp(dim=0) - math.log(len(alphas))
     best = log_alpha.argmax(dim=1)
     return (lookup(best, codebook) if shared.final == "argmax" else embed(log_alpha.exp(), codebook)), best
-
-
-def _resting_residual(batch: Batch[G2D2Settings]) -> Tensor:
-    """The misfit below which a row rests: so many times that of noise alone. (B,)"""
-    goal = batch.vector("discrepancy", 1) * batch.sigma * batch.operator.noise_norm(batch.y)
-    return goal.square() if batch.shared.likelihood == "squared" else goal
-
-
-class VariationalStep:
-    """Minimises eta_KL * KL(alpha || prior) + ||y - A D(alpha)|| over the logits of alpha."""
-
-    def __init__(self, prior: Discrete, batch: Batch[G2D2Settings], condition: Condition):
-        self.prior, self.batch, self.active = prior, batch, condition.active
-        self.codebook = prior.codebook.to(prior.dtype)
-        self.learning_rate, self.lambda_lr = batch.vector("learning_rate", 3), batch.vector("lambda_lr", 3)
-        self.eta_kl, self.lambda_kl = batch.vector("eta_kl", 3), batch.vector("lambda_kl", 3)
-        self.temperature = batch.vector("temperature", 3)
-        shared = batch.shared
-        self.iterations = iteration_counts(shared.steps, shared.iterations, shared.lambda_iterations)
-        batch.random.expect("relaxation", shared.steps, max(self.iterations))
-        self.goal = _resting_residual(batch) if any(row.discrepancy for row in batch.settings) else None
-        self.optimizer: RowOptimizer | None = None
-        size = prior.decode_rows or len(batch)
-        groups = [slice(start, start + size) for start in range(0, len(batch), size)]
-        self.parts = [(some, batch.operator.select(some)) for some in groups]
-
-    def minimise(self, log_alpha: Tensor, log_prior: Tensor, step: int, record: Recorder) -> Tensor:
-        """The optimised, normalised log alpha, starting from `log_alpha`. (B, K, D)"""
-        shared = self.batch.shared
-        endpoints = shared.weight_schedule == "endpoints"
-        rate = self.learning_rate * schedule_weight(self.lambda_lr, step, shared.steps, endpoints)
-        eta = self.eta_kl * schedule_weight(self.lambda_kl, step, shared.steps, endpoints)  # (B, 1, 1)
-        if self.optimizer is None or shared.optimizer_memory == "step":
-            self.optimizer = RowOptimizer(shared.optimizer, log_alpha)
-        else:
-            self.optimizer.fade_(shared.memory_kept)
-        relaxation = shared.relaxation if step < shared.gumbel_share * shared.steps else "expectation"
-        for iteration in range(self.iterations[step]):
-            noise = self._noise(log_alpha, step, iteration) if needs_noise(relaxation) else None
-            relaxed = relax(log_alpha, noise, self.temperature, self.codebook, relaxation)
-            likelihood, embedding_gradient = self._misfit(relaxed.embeddings)
-            gradient = relaxed.gradient(embedding_gradient)
-            del relaxed, noise
-            kl, kl_gradient = kl_with_gradient(log_alpha, log_prior, shared.kl_gradient == "exact", self.active)
-            gradient.add_(kl_gradient.mul_(eta))
-            record.decoded()
-            record.curve("total", eta.flatten() * kl + likelihood)
-            record.curve("likelihood", likelihood)
-            record.curve("kl", kl)
-            if self.goal is not None:  # what rests does so until the step ends
-                rate = rate * (likelihood > self.goal).view(-1, 1, 1)
-            log_alpha = self.optimizer.update_(log_alpha, gradient, rate).log_softmax(dim=1)
-        return log_alpha
-
-    def _misfit(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
-        """||y - A decode(e)|| per row and its gradient by e, a few rows at a time where the prior asks for that."""
-        squared = self.batch.shared.likelihood == "squared"
-        values: list[Tensor] = []
-        gradients: list[Tensor] = []
-        for some, operator in self.parts:
-            part = embeddings[some].detach().requires_grad_()
-            x = operator.cropped(self.prior.decode(part, None if self.active is None else self.active[some]))
-            value = misfit(operator, x, self.batch.y[some], squared)
-            gradients += torch.autograd.grad(value.sum(), part)
-            values.append(value.detach())
-        return joined(values), joined(gradients)
-
-    def prior_guess(self, log_prior: Tensor, step: int) -> Tensor:
-        """x of a sample of the prior, by the noise the step has drawn already."""
-        with torch.no_grad():
-            tokens = draw_categorical(log_prior, self._noise(log_prior, step, 0))
-            return self.batch.operator.cropped(self.prior.decode(lookup(tokens, self.codebook), self.active))
-
-    def _noise(self, like: Tensor, step: int, iteration: int) -> Tensor:
-        return self.batch.random.gumbel("relaxation", tuple(like.shape[1:]), step, iteration)

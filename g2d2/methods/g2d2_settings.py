@@ -37,7 +37,7 @@ class G2D2Settings(MethodSettings):
 
     steps: int = Field(100, ge=1)
     """T, the number of sampling steps; at most the prior's training steps."""
-    iterations: int = Field(30, ge=1)
+    iterations: int = free(30, ge=1)
     """Inner optimisation iterations per step."""
     lambda_iterations: float = 0.0
     """Decades over which a step's iterations fall from the first to the last; on average they are `iterations`."""

@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,9 +23,10 @@ class Solution:
     peak_bytes: int = 0
     """Peak device memory of the batch on CUDA; peak resident memory of the process so far on CPU."""
     curves: dict[str, Tensor] = field(default_factory=dict)
-    """By name, (B, n): one number per step, or per iteration of every step."""
+    """By name, (B, n): one number per step, or per iteration of every step; a row that was done has its last again."""
     levels: list[int] = field(default_factory=list)
     """Noise level t of every step, where the method has steps."""
+    iterations: Tensor | None = None  # (B, steps): those of each row in each step, where the method has such
     snapshots: dict[int, Tensor] = field(default_factory=dict)
     """By step t, (B, *x_shape)."""
     latent: Tensor | None = None
@@ -35,8 +36,8 @@ class Solution:
     prior_seconds: float = 0.0
     """Those of `seconds` in which the prior's network ran."""
     prior_calls: Tensor | None = None  # (B,): passes of each row through that network; None where nobody counted
-    decoder_calls: int | None = None
-    """Times that each row was decoded; None where nobody counted."""
+    decoder_calls: int | Tensor | None = None
+    """Times that each row was decoded, (B,) on the CPU where they differ; None where nobody counted."""
     advice: str = ""
     """What to try where a row diverged."""
     signal: str = "image"
@@ -51,37 +52,63 @@ class Solution:
             snapshots={step: x[:rows] for step, x in self.snapshots.items()},
             latent=None if self.latent is None else self.latent[:rows],
             spread=None if self.spread is None else self.spread[:rows],
+            iterations=None if self.iterations is None else self.iterations[:rows],
             prior_calls=None if self.prior_calls is None else self.prior_calls[:rows],
+            decoder_calls=self.decoder_calls[:rows] if isinstance(self.decoder_calls, Tensor) else self.decoder_calls,
         )
 
     def costs(self, row: int) -> dict[str, Any]:
-        """A row's share of the batch: of the prior's seconds by its calls, of all others as much as any row."""
-        rows, calls = len(self.x), self.prior_calls
-        share = 1 / rows if calls is None or not calls.sum() else float(calls[row] / calls.sum())
-        prior = self.prior_seconds * share
+        """A row's share of the batch: of the prior's seconds by its calls, of all others by those of the decoder."""
+        prior = self.prior_seconds * self._share(self.prior_calls, row)
+        rest = (self.seconds - self.prior_seconds) * self._share(self.decoder_calls, row)
         return {
-            "seconds": prior + (self.seconds - self.prior_seconds) / rows,
+            "seconds": prior + rest,
             "prior_seconds": prior,
-            "prior_calls": None if calls is None else int(calls[row]),
-            "decoder_calls": self.decoder_calls,
+            "prior_calls": _of_row(self.prior_calls, row),
+            "decoder_calls": _of_row(self.decoder_calls, row),
         }
+
+    def _share(self, calls: int | Tensor | None, row: int) -> float:
+        """A row's part of all calls; as large as any other's where they are not told apart."""
+        counted = isinstance(calls, Tensor) and bool(calls.sum())
+        return float(calls[row] / calls.sum()) if counted else 1 / len(self.x)  # type: ignore[index,union-attr]
 
     def fault(self, row: int) -> str | None:
         """Why a row's x is no result, if it is none."""
         advice = f"; {self.advice}" if self.advice else ""
-        curves, count = self.curves.values(), len(self.levels)
-        steps = [where * count // curve.shape[1] for curve in curves if (where := _first_bad(curve[row])) >= 0]
+        steps = [
+            self._steps(curve.shape[1])[where]
+            for curve in self.curves.values()
+            if (where := _first_bad(curve[row])) >= 0
+        ]
         if steps and self.levels:
             return f"its losses became NaN or infinite at noise level t = {self.levels[min(steps)]}{advice}"
         if steps or not torch.isfinite(self.x[row]).all():
             return f"its reconstruction holds NaN or infinite values{advice}"
         return None
 
+    def _steps(self, points: int) -> list[int]:
+        """The step of every point of a curve."""
+        steps = max(1, len(self.levels))
+        if self.iterations is None or points == steps:
+            return [place * steps // points for place in range(points)]
+        return [step for step, most in enumerate(self.iterations.amax(dim=0).tolist()) for _ in range(most)]
+
+    def _own_points(self, curve: Tensor, row: int) -> Tensor:
+        """A row's curve without the iterations that only others of its batch have."""
+        if self.iterations is None or curve.shape[1] == len(self.levels):
+            return curve[row]
+        most, own = self.iterations.amax(dim=0).tolist(), self.iterations[row].tolist()
+        parts = zip(curve[row].split(most), own, strict=True)
+        return torch.cat([part[:count] for part, count in parts])
+
     def record(self, row: int, own: slice = slice(None)) -> dict[str, Any]:
         """One row's curves, snapshots and costs as NumPy arrays and numbers; `own` is its part of a padded snapshot."""
-        arrays: dict[str, Any] = {name: curve[row].numpy() for name, curve in self.curves.items()}
+        arrays: dict[str, Any] = {name: self._own_points(curve, row).numpy() for name, curve in self.curves.items()}
         if self.levels:
             arrays["levels"] = np.array(self.levels)
+        if self.iterations is not None and self.iterations[row].unique().numel() > 1:
+            arrays["iterations"] = self.iterations[row].numpy()
         arrays |= {name: value for name, value in self.costs(row).items() if value is not None}
         arrays["peak_bytes"] = self.peak_bytes
         if self.spread is not None:
@@ -97,6 +124,10 @@ class Solution:
         from g2d2.methods.solution_pictures import solution_png
 
         return solution_png(self)
+
+
+def _of_row(calls: int | Tensor | None, row: int) -> int | None:
+    return int(calls[row]) if isinstance(calls, Tensor) else calls
 
 
 def _first_bad(values: Tensor) -> int:
@@ -115,9 +146,11 @@ class Recorder:
     on_step: Callable[[int, int], object] | None = None
     """Told (steps done, steps in all)."""
     levels: list[int] = field(default_factory=list)
+    iterations: list[list[int]] = field(default_factory=list)
+    """Of each step, those of each row; of methods whose steps have iterations."""
     latent: Tensor | None = None
     spread: Tensor | None = None
-    decoder_calls: int | None = None
+    decoder_calls: int | Tensor | None = None
     _curves: dict[str, list[Tensor]] = field(default_factory=dict)
     _snapshots: dict[int, Tensor] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
@@ -129,9 +162,17 @@ class Recorder:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
-    def curve(self, name: str, values: Tensor) -> None:
-        """One more point of a curve. (B,)"""
-        self._curves.setdefault(name, []).append(values.detach())
+    def curve(self, name: str, values: Tensor, rows: Tensor | None = None, moving: Tensor | None = None) -> None:
+        """One more point of a curve (B,), or of some rows (M,) where they move; others have their last point again."""
+        points, values = self._curves.setdefault(name, []), values.detach()
+        if points and moving is not None:
+            values = torch.where(moving, values, points[-1] if rows is None else points[-1][rows])
+        points.append(values if rows is None else points[-1].index_copy(0, rows, values))
+
+    def repeat(self, *names: str) -> None:
+        """The last points of curves once more."""
+        for name in names:
+            self._curves[name].append(self._curves[name][-1])
 
     def snapshot(self, step: int, x: Tensor) -> None:
         self._snapshots[step] = x.detach()
@@ -141,9 +182,15 @@ class Recorder:
         self.spread = samples.std(dim=0)
         return samples.mean(dim=0)
 
-    def decoded(self, times: int = 1) -> None:
-        """Every row was decoded once more."""
-        self.decoder_calls = (self.decoder_calls or 0) + times
+    def decoded(self, times: int | Tensor = 1) -> None:
+        """Every row was decoded once more, or as often as `times` (B,), on the CPU, says of it."""
+        self.decoder_calls = times if self.decoder_calls is None else self.decoder_calls + times
+
+    def decoded_some(self, rows: Sequence[int], of: int) -> None:
+        """Some rows of so many were decoded once more."""
+        times = torch.zeros(of, dtype=torch.int64)
+        times[list(rows)] = 1
+        self.decoded(times)
 
     def step(self, done: int, steps: int) -> None:
         if self.on_step is not None:
@@ -178,6 +225,7 @@ class Recorder:
             peak_bytes=peak_bytes(self.device),
             curves=curves,
             levels=self.levels,
+            iterations=torch.tensor(self.iterations).T if self.iterations else None,
             snapshots=snapshots,
             latent=latent,
             spread=spread,

@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from operators.figure_html import Figure, figures_html
-from operators.pictures import encode_png, strip
+from operators.pictures import encode_png, spread_map, strip, to_picture
 from operators.plurals import counted
 from operators.signals import find_signal
 
@@ -43,6 +43,9 @@ def _row(solution: "Solution", row: int) -> Iterator[Figure]:
     fault = solution.fault(row)
     if fault is None:
         yield Figure(_preview(solution, solution.x[row]), [f"row {row}"])
+        if solution.spread is not None and solution.signal == "image":
+            shown = encode_png(to_picture(spread_map(solution.spread[row])))
+            yield Figure(shown, [f"row {row}, spread", "white where the samples differ most"])
     else:
         yield Figure(_preview(solution, solution.x[row].nan_to_num(0.0)), [f"row {row}", fault])
 

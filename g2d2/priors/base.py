@@ -81,6 +81,8 @@ class Discrete(Prior):
     num_tokens: int
     decode_rows: int | None = None
     """Rows to decode and differentiate at once, to bound memory; None takes the whole batch."""
+    static_shapes: bool = False
+    """Whether other numbers of rows cost more than rows for nothing, as they do compiled networks."""
 
     @property
     def mask_id(self) -> int:

@@ -19,7 +19,8 @@ class Compiled:
 
     def __init__(self, name: str, plain: Callable[..., Tensor], dtype: torch.dtype):
         self.name, self.plain, self.dtype = name, plain, dtype
-        self.fast: Callable[..., Tensor] = torch.compile(plain, options=INDUCTOR_OPTIONS)
+        # one graph a shape: what takes any is slower, and no CUDA graph can hold it
+        self.fast: Callable[..., Tensor] = torch.compile(plain, options=INDUCTOR_OPTIONS, dynamic=False)
         self.tried: set[tuple[tuple[torch.Size, bool], ...]] = set()  # shape of each input, and if it has a gradient
 
     def __call__(self, *inputs: Tensor) -> Tensor:
@@ -49,3 +50,14 @@ def _answers(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> lis
     inputs = tuple(value.detach().clone().requires_grad_(value.requires_grad) for value in inputs)
     output = function(*inputs)
     return [output.detach(), *(probe_gradient(output, value) for value in inputs if value.requires_grad)]
+
+
+def filled_up(rows: int, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Passes of a batch of so many rows, its first repeated, so that there are as many as rows or twice as many.
+
+    Rows with and without a second pass come in any mixture, and each number of passes would be compiled anew.
+    """
+    missing = -len(inputs[0]) % rows
+    if missing == 0:
+        return inputs
+    return tuple(torch.cat([value, value[:1].expand(missing, *value.shape[1:])]) for value in inputs)

@@ -23,14 +23,18 @@ Answers = dict[str, Tensor]
 """A prior's answers to a few fixed questions, by what each is."""
 
 
-def ask(prior: Discrete, rows: int = PROBE_ROWS) -> Answers:
-    """Answers for a batch of that many rows, half of its tokens masked; torch's own random state is left as it is."""
+def ask(prior: Discrete, rows: int = PROBE_ROWS, guidance: float = 1.0) -> Answers:
+    """Answers for a batch of that many rows, half of its tokens masked; torch's own random state is left as it is.
+
+    With guidance every row takes two passes, where the prior does that; another number of them is another shape.
+    """
+    prompt = "" if guidance == 1 else "a"  # without a prompt guidance changes nothing
     generator = torch.Generator().manual_seed(0)
     codes, level = len(prior.codebook), max(1, prior.schedule.train_steps // 2)
     tokens = torch.randint(codes, (rows, prior.num_tokens), generator=generator)
     masked = torch.rand(tokens.shape, generator=generator) < 0.5
     z_t = torch.where(masked, prior.mask_id, tokens).to(prior.device)
-    log_probs = prior.log_probs(z_t, level, prior.condition([""] * rows, [1.0] * rows))
+    log_probs = prior.log_probs(z_t, level, prior.condition([prompt] * rows, [guidance] * rows))
     embeddings = prior.codebook[tokens.to(prior.device)].mT.to(prior.dtype).requires_grad_()  # (B, C, D)
     images = prior.decode(embeddings)
     return {

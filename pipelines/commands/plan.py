@@ -21,7 +21,7 @@ from pipelines.plan.proposals import next_batch
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.search_course import SearchCourse, search_course
-from pipelines.plan.sweep_spec import load_spec
+from pipelines.plan.sweep_spec import Resources, load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
 EXAMPLE = "g2d2 plan examples/tour.yaml"
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     left = plan.rows.per_cell(folder.solved_shards())
     trials = bench == HERE or (bench is None and not args.no_calibration)
     cost = estimate(spec, plan, ready.solvable) if trials else None
-    seconds = _away(plan.cells, bench) if cost is None else cost.seconds
+    seconds = _away(plan.cells, bench, spec.resources) if cost is None else cost.seconds
     warnings, done = [*ready.warnings], plan.items - sum(left.values())
     names, races = varied(plan.cells), plan.races(spec)
     facts: dict[str, Any] = {
@@ -114,11 +114,11 @@ def _asked(args: argparse.Namespace) -> tuple[str | None, int, float | None]:
     return bench, args.devices or 1, price
 
 
-def _away(cells: Sequence[Cell], bench: str | None) -> ItemSeconds | None:
+def _away(cells: Sequence[Cell], bench: str | None, resources: Resources) -> ItemSeconds | None:
     """What the asked figures say of devices that are not here."""
     if bench is None:
         return None
-    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench))
+    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench), resources)
 
 
 def _not_covered(cells: Sequence[Cell], seconds: ItemSeconds, left: Mapping[str, int], bench: str) -> list[str]:

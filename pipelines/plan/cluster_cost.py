@@ -14,11 +14,20 @@ from operators import InputError, find_signal
 from operators.validation import validate
 from pipelines.plan.cells import Cell
 from pipelines.plan.item_seconds import ItemSeconds
+from pipelines.plan.sweep_spec import Resources
 
 METHOD = "g2d2"
 PAPER_SECONDS, PAPER_DECODER_CALLS = 194.0, 3000
 """Of one image at a time, on an A6000 or RTX 3090, as the paper prints it."""
 PAPER_SHAPE = (3, 256, 256)
+_WAYS = {
+    ("float32",): "eager",
+    ("float32", "compile"): "compiled",
+    ("float32", "channels_last"): "channels-last",
+    ("bfloat16",): "bf16",
+    ("bfloat16", "compile"): "bf16-compiled",
+}
+"""By the resources of a sweep, what the bench calls such networks; it measures more than a sweep can have."""
 LEAST_GAIN = 1.75
 """Times that this solver is faster than the published loop at full size on a CPU (docs/speed.md)."""
 
@@ -55,17 +64,48 @@ def paper_seconds(cells: Sequence[Cell]) -> ItemSeconds:
     return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
 
 
-def bench_seconds(cells: Sequence[Cell], bench: Path) -> ItemSeconds:
-    """By the calls of prior and decoder, in the file's fastest way."""
+def bench_seconds(cells: Sequence[Cell], bench: Path, resources: Resources) -> ItemSeconds:
+    """By the calls of prior and decoder, in the way and the batch that the sweep has; a faster way is named."""
     measured = read_bench(bench)
-    row = min(measured.rows, key=lambda one: one.seconds_per_image)
+    row = _row_of(measured, resources, bench)
     ends = [end / row.seconds_per_image for end in (row.low, row.seconds_per_image, row.high)]
     by_cell = {}
     for cell, (prior, decoder) in _works(cells, f"the figures of {bench}").items():
         about = (prior * row.prior_seconds + decoder * row.decoder_seconds) / row.batch
         by_cell[cell] = tuple(about * end for end in ends)
     source = f"{bench}: {measured.shape} on {measured.device}, {row.way} in batches of {row.batch}, random weights"
-    return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
+    return ItemSeconds(by_cell, source + _advice(measured, row, resources))  # type: ignore[arg-type]
+
+
+def _row_of(measured: Bench, resources: Resources, bench: Path) -> _Row:
+    """The largest batch that was measured of those the sweep may have, in its way."""
+    way = _WAYS.get((resources.dtype, *resources.variants))
+    form = " with ".join([resources.dtype, *resources.variants])
+    able = [row for row in measured.rows if row.way == way]
+    if not able:
+        had = ", ".join(dict.fromkeys(row.way for row in measured.rows))
+        raise InputError(f"bench: {bench} has no row of {form}, in which the sweep runs; it has {had}.")
+    most = resources.shard if resources.batch == "auto" else min(resources.batch, resources.shard)
+    fitting = [row for row in able if row.batch <= most]
+    if not fitting:
+        least = min(row.batch for row in able)
+        raise InputError(
+            f"bench: {bench} has no row of {form} in batches of at most {most}, as resources say (batch, shard); the "
+            f"smallest has {least}."
+        )
+    return max(fitting, key=lambda row: row.batch)
+
+
+def _advice(measured: Bench, row: _Row, resources: Resources) -> str:
+    """What resources would be faster, if any that a sweep can have were measured to be."""
+    forms = {way: form for form, way in _WAYS.items()}
+    best = min((one for one in measured.rows if one.way in forms), key=lambda one: one.seconds_per_image)
+    if best.seconds_per_image >= row.seconds_per_image:
+        return ""
+    dtype, *variants = forms[best.way]
+    words = [f"dtype: {dtype}", *(f"{name}: true" for name in variants), f"batch: {best.batch}"]
+    words += [f"shard: {best.batch}"] if best.batch > resources.shard else []
+    return f"; {', '.join(words)} would take {best.seconds_per_image / row.seconds_per_image:.2g} times as long"
 
 
 def other_sizes(cells: Sequence[Cell], bench: Path | None) -> list[str]:

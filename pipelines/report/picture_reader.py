@@ -79,7 +79,7 @@ class PictureReader:
         for item in sorted(chosen, key=lambda item: str(item["shard"])):  # each shard is read once
             name = digests[item["measurement_digest"]]
             key = f"{prefix}{item['cell']}/{name}/{item['seed']}"
-            picture = None if key in images else self._picture(item, name)
+            picture = None if key in images else self.picture(item, name)
             if picture is not None:
                 found.setdefault(item["measurement_digest"], {})[key] = picture
         spent = sum(map(len, images.values()))
@@ -111,7 +111,8 @@ class PictureReader:
         known = {row["measurement_digest"]: row["measurement"] for row in rows}
         return dict(sorted(known.items(), key=lambda one: names.index(one[1])))
 
-    def _picture(self, item: dict[str, Any], name: str) -> bytes | None:
+    def picture(self, item: dict[str, Any], name: str) -> bytes | None:
+        """The reconstruction of one of the plan's rows, if there is one."""
         solved = self.solved(item["shard"], item["item"])
         if solved.get("x") is None:
             return None
@@ -155,7 +156,7 @@ class PictureReader:
         for cell in row.values:
             item, key = items.get((cell, row.measurement, row.seed)), f"{cell}/{row.measurement}/{row.seed}"
             if item is not None and key not in known:
-                picture = self._picture(item, row.measurement)
+                picture = self.picture(item, row.measurement)
                 found |= {} if picture is None else {key: picture}
         return found
 

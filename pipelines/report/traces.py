@@ -4,17 +4,19 @@ import io
 from typing import Any
 
 import numpy as np
+from torch import from_numpy
 
 from eval.record import CellResult, SweepRecord
 from eval.report.content import TraceCurves
 from eval.report.shown_cells import traced_cells
+from operators.pictures import spread_map
 from pipelines.report.picture_reader import PICTURE_BYTES, PictureReader
 
 ROWS = 16
 """Measurements of a cell whose traces are averaged."""
 SNAPSHOTS = 12
 """Levels of t at which a cell's snapshots are shown."""
-_LEVELS = "levels"
+_LEVELS, _ITERATIONS, _SPREAD = "levels", "iterations", "spread"
 _SNAPSHOTS = ("snapshot_", "prior_sample_")
 """What the names of snapshots begin with, now and in older sweeps; the level follows."""
 
@@ -56,27 +58,46 @@ def _curves(
     first, one = next(iter(traces.items()))
     kept = {level: name for name in one if (level := _level(name)) is not None}
     if kept and f"truth/{first}" not in images:
-        beside = reader.measured_images(first, traced[0])
-        budget -= sum(map(len, beside.values()))
-        images |= beside if budget >= 0 else {}
+        measured = reader.measured_images(first, traced[0])
+        budget -= sum(map(len, measured.values()))
+        images |= measured if budget >= 0 else {}
     levels, signal = evenly(sorted(kept, reverse=True)), traced[0]["signal"]
+    maps = _maps(reader, one, traced[0], first, signal)
+    if sum(map(len, maps.values())) > budget:
+        maps = {}
+    budget -= sum(map(len, maps.values()))
     shown = _within({level: reader.snapshot(one[kept[level]], signal) for level in levels}, budget)
     keys = {level: f"snapshot/{cell.id}/{first}/{level}" for level in shown}
     images |= {keys[level]: content for level, content in shown.items()}
+    beside = {name: f"trace/{cell.id}/{first}/{name}" for name in maps}
+    images |= {beside[name]: content for name, content in maps.items()}
     return TraceCurves(
         cell=cell.id,
         levels=one[_LEVELS].tolist() if _LEVELS in one else [],
+        iterations=one[_ITERATIONS].tolist() if _ITERATIONS in one else [],
         curves={name: _mean(traces, name) for name, stored in one.items() if _is_curve(name, stored)},
         rows=len(traces),
         snapshots=list(keys.items()),
         snapshots_kept=len(kept),
+        beside=list(beside.items()),
         measurement=first,
     )
 
 
+def _maps(reader: PictureReader, trace: Arrays, item: dict[str, Any], name: str, signal: str) -> dict[str, bytes]:
+    """The reconstruction and where its samples differ, if it is the mean of several; of pictures alone."""
+    picture = reader.picture(item, name) if _SPREAD in trace and signal == "image" else None
+    if picture is None:
+        return {}
+    return {
+        "reconstruction": picture,
+        "spread": reader.snapshot(spread_map(from_numpy(trace[_SPREAD])).numpy(), signal),
+    }
+
+
 def _is_curve(name: str, stored: Any) -> bool:
     """Several numbers in a row; what a trace counts once is none."""
-    return name != _LEVELS and _level(name) is None and stored.ndim > 0
+    return name not in (_LEVELS, _ITERATIONS, _SPREAD) and _level(name) is None and stored.ndim > 0
 
 
 def _level(name: str) -> int | None:

@@ -13,7 +13,7 @@ from eval.metrics import Scored, build_metric
 from eval.pairing import PANEL
 from g2d2.methods import Solution
 from operators import Operator, find_signal
-from operators.pictures import encode_png, panel, write_bytes, write_npy, write_png
+from operators.pictures import encode_png, panel, spread_map, write_bytes, write_npy, write_png
 from operators.signals.motion import Motion, key_points
 from operators.skeleton.stick_figures import overview
 from pipelines.manifest.measurement_files import MEASURED, write_measurement
@@ -81,8 +81,8 @@ def _write_picture(
     if snapshots:
         write_png(panel(snapshots), out / f"{item.stem}-snapshots.png")
     if solution.spread is not None:
-        spread = solution.spread[row].float().mean(dim=0, keepdim=True)  # (1, H, W), white where samples differ most
-        write_png(panel([x, spread / spread.amax().clamp(min=1e-6) * 2 - 1]), out / f"{item.stem}-spread.png")
+        spread = solution.spread[row].float()
+        write_png(panel([x, spread_map(spread)]), out / f"{item.stem}-spread.png")
         facts["spread"] = float(spread.mean()) / 2  # on [0, 1]
     if item.truth is not None:
         error = (x - item.truth).square().mean() / 4  # both on [0, 1]

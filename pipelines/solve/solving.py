@@ -1,11 +1,12 @@
 """One device's work: load each prior once, restore shards of work items, commit each shard whole."""
 
+import gc
 import os
 import socket
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ import torch
 
 from g2d2.methods import Method, MethodSettings, Solution, find_method
 from g2d2.priors import Prior, PriorFacts, load_prior, locate_prior
+from g2d2.priors.base import Discrete
+from g2d2.priors.probe import ask
 from operators import InputError, find_signal, stack_operators
 from operators.plurals import counted
 from pipelines.plan.sweep_spec import Kept, Resources
@@ -27,6 +30,8 @@ from pipelines.storage.sweep_folder import SweepFolder
 
 _LARGEST_AUTO_BATCH = 16
 _CALIBRATION_SHARE = 0.8
+_GUIDED = 2.0
+"""A guidance scale at which every row takes two passes."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class ShardSolver:
         self.device = f"{device_name(self.place)} {socket.gethostname()}:{os.getpid()}"
         self.load, self.loading, self.loaded, self.news = load, loading, LoadedPrior("", None, None), list[str]()
         self.methods: dict[str, Method[Any, Any]] = {}
+        self.warm: set[int] = set()
+        """Rows of a batch with guidance that the networks of the prior at hand are compiled for."""
         self.sizes: dict[tuple[Any, ...], int | None] = {}
         """Rows of a batch that fit, by prior and method."""
         self.provenance = provenance(config.resources)
@@ -102,6 +109,8 @@ class ShardSolver:
         if self.loaded.name == name:
             return self.loaded
         self.loaded = LoadedPrior("", None, None)
+        self.warm.clear()
+        gc.collect()  # a prior holds functions of its own, so that only the collector frees it
         if self.place.type == "cuda":
             torch.cuda.empty_cache()
         if not name:
@@ -158,12 +167,29 @@ class ShardWork:
         """Restore all rows that can be; each that cannot gets its sentence."""
         if self.rows and self.batch is None:
             self.batch = self._fitting_batch(self.rows[0])
+        self._warm_up()
         attempts = self.attempts
         suspected = {row.item for row in self.rows if attempts.hangs(row.item) or attempts.deaths(row.item) > 1}
         for row in self.rows:
             if row.item in suspected:  # alone, the one that stops or ends its worker shows itself
                 self._in_batches([row])
         self._in_batches([row for row in self.rows if row.item not in suspected])
+
+    def _warm_up(self) -> None:
+        """Compile now what guidance asks of the networks, and not in the middle of a row's work and its seconds."""
+        prior, device = self.loaded.prior, self.device
+        guided = [row for row in self.rows if getattr(row.settings, "guidance", 1) not in (0, 1)]
+        if not (device.config.resources.compile and isinstance(prior, Discrete) and guided):
+            return
+        if self._full_batch in device.warm:
+            return
+        device.warm.add(self._full_batch)
+        with suppress(torch.OutOfMemoryError, InputError):  # said of the rows, when they are solved
+            ask(prior, self._full_batch, _GUIDED)
+
+    @property
+    def _full_batch(self) -> int:
+        return min(self.batch or 1, self.device.config.resources.shard)
 
     def _in_batches(self, rows: Sequence[Row]) -> None:
         todo = list(rows)
@@ -218,8 +244,7 @@ class ShardWork:
 
     def _filled_up(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Where networks are compiled, a short batch repeats its last row: another size would be compiled anew."""
-        resources = self.device.config.resources
-        size = min(self.batch or 1, resources.shard) if resources.compile else 0
+        size = self._full_batch if self.device.config.resources.compile else 0
         return [*rows, *[rows[-1]] * (size - len(rows))]
 
     def _fitting_batch(self, row: Row) -> int | None:

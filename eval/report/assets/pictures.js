@@ -75,15 +75,15 @@ function startPictures() {
 }
 
 function showSnapshots(figure, traces) {
-  const lines = traces.filter((trace) => trace.snapshots.length || trace.snapshots_kept).map((trace) => {
+  const lines = traces.filter((trace) => trace.snapshots.length || trace.snapshots_kept || trace.beside.length).map((trace) => {
     const row = { measurement: trace.measurement, metric: "", kind: "", values: {} };
     const beside = [["measured", `y/${trace.measurement}`], ["truth", `truth/${trace.measurement}`]].filter(([, key]) => data.images[key]);
-    const tiles = [...trace.snapshots.map(([t, key]) => [`t = ${t}`, key]), ...beside];
+    const tiles = [...trace.snapshots.map(([t, key]) => [`t = ${t}`, key]), ...trace.beside, ...beside];
     const strip = el("div", { class: "tiles strip" }, ...tiles.map(([name, key]) => fill(el("div", { class: "tile" }), {}, [...tile(row, key, name, "").childNodes])));
     zoomTogether(strip);
     const left = trace.snapshots_kept > trace.snapshots.length ? `, ${trace.snapshots.length} of ${trace.snapshots_kept} levels; the others are left out to bound the size of this page` : "";
     return el("div", {}, el("h3", { text: `${cellById.get(trace.cell).label}: ${trace.measurement}${left}` }), strip);
   });
   figure.hidden = !lines.length;
-  figure.replaceChildren(el("figcaption", { text: "Snapshots that the method kept while solving, as t falls, beside the measurement and the truth" }), ...lines);
+  figure.replaceChildren(el("figcaption", { text: "Snapshots that the method kept while solving, as t falls, beside the measurement and the truth; of the mean of several samples also the spread, white where they differ most" }), ...lines);
 }

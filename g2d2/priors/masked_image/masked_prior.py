@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled
+from g2d2.priors.compiling import Compiled, filled_up
 from g2d2.priors.masked_image.masked_components import MaskedParts
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
@@ -56,6 +56,7 @@ class MaskedImagePrior(Discrete):
         side *= 2 ** (len(parts.vqvae.config.block_out_channels) - 1)
         self.x_shape = (parts.vqvae.config.out_channels, side, side)
         set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
+        self.static_shapes = compile_networks
         if compile_networks:
             self._decode = Compiled("the decoder", self._run_decoder, self._vq_dtype)
             self._fill_in = Compiled("the transformer", self._run_transformer, dtype)
@@ -123,18 +124,19 @@ class MaskedImagePrior(Discrete):
     def _guided(self, z_t: Tensor, condition: Condition) -> Tensor:
         """Logits; a row at s = 1 costs one pass instead of two. (B, K, D)"""
         assert condition.pooled is not None  # made by `condition`
-        scale = condition.guidance
-        if bool((scale == 1).all()):
+        if bool((condition.guidance == 1).all()):
             return self._logits(z_t, condition.embeddings, condition.pooled)
-        with_prompt, without = torch.arange(len(scale)), (scale != 1).nonzero().flatten()
-        rows = torch.cat([with_prompt, without]).to(self.device)
+        rows, weights, _ = condition.guided  # every row has a pass with its prompt, as none is at 0
+        without = len(rows) - len(z_t)
         states, pooled = self._unpacked(self._prompts.lookup([""])[""][None])
-        output = self._logits(
+        inputs = (
             z_t[rows],
-            torch.cat([condition.embeddings, states.expand(len(without), -1, -1)]),
-            torch.cat([condition.pooled, pooled.expand(len(without), -1)]),
+            torch.cat([condition.embeddings, states.expand(without, -1, -1)]),
+            torch.cat([condition.pooled, pooled.expand(without, -1)]),
         )
-        weights = torch.cat([scale, 1 - scale[without]]).to(output).view(-1, 1, 1)
+        if self.static_shapes:
+            inputs = filled_up(len(z_t), *inputs)
+        output = self._logits(*inputs)[: len(rows)]
         return output.new_zeros(len(z_t), *output.shape[1:]).index_add(0, rows, output * weights)
 
     def _logits(self, tokens: Tensor, states: Tensor, pooled: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled
+from g2d2.priors.compiling import Compiled, filled_up
 from g2d2.priors.masked_motion.motion_components import MotionComponents
 from g2d2.priors.masked_motion.motion_layout import LEVELS
 from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
@@ -53,6 +53,7 @@ class MaskedMotionPrior(Discrete):
         self._set_up(dtype)
         if plain is not None:
             refuse_other_answers(plain, ask(self), dtype, f"dtype {str(dtype).removeprefix('torch.')}")
+        self.static_shapes = compile_networks
         if compile_networks:
             self._decode = Compiled("the decoder", self._run_decoder, dtype)
             self._denoise = Compiled("the transformer", self._run_transformer, dtype)
@@ -109,7 +110,10 @@ class MaskedMotionPrior(Discrete):
         blank = self._prompts.lookup([""])[""] if unprompted else condition.embeddings[0]
         states = torch.cat([condition.embeddings[rows[:prompted]], blank.expand(unprompted, *blank.shape)])
         active = torch.ones_like(z_t, dtype=torch.bool) if condition.active is None else condition.active
-        logits = self._in_parts(self._denoise, z_t[rows], active[rows], states, size=1).to(self.dtype)
+        inputs = z_t[rows], active[rows], states
+        if self.static_shapes and self.device.type != "cpu":
+            inputs = filled_up(len(z_t), *inputs)
+        logits = self._in_parts(self._denoise, *inputs, size=1)[: len(rows)].to(self.dtype)
         log_p = logits.log_softmax(dim=1)
         guided = log_p.new_zeros(len(z_t), *log_p.shape[1:]).index_add_(0, rows, log_p * weights)
         return truncate_top_p(guided.log_softmax(dim=1), top_p).clamp(min=LOG_FLOOR)

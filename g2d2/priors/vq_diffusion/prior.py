@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from g2d2.priors.base import Condition, Discrete, joined
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled
+from g2d2.priors.compiling import Compiled, filled_up
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.vq_diffusion.components import Components, check_components
@@ -53,6 +53,7 @@ class VQDiffusionPrior(Discrete):
         scale = 2 ** (len(components.vqvae.config.block_out_channels) - 1)
         self.x_shape = (components.vqvae.config.out_channels, *(side * scale for side in self.token_grid))
         set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
+        self.static_shapes = compile_networks
         if compile_networks:
             self._decode = Compiled("the decoder", self._run_decoder, dtype)
             self._denoise = Compiled("the transformer", self._run_transformer, dtype)
@@ -111,7 +112,10 @@ class VQDiffusionPrior(Discrete):
         rows, weights, prompted = condition.guided
         blank = self._unconditional().to(condition.embeddings).expand(len(rows) - prompted, -1, -1)
         states = torch.cat([condition.embeddings[rows[:prompted]], blank])
-        output = self._denoise(z_t[rows], states, self._timesteps[t - 1].clone()).to(self.dtype)
+        tokens = z_t[rows]
+        if self.static_shapes:
+            tokens, states = filled_up(len(z_t), tokens, states)
+        output = self._denoise(tokens, states, self._timesteps[t - 1].clone())[: len(rows)].to(self.dtype)
         guided = torch.zeros((len(z_t), *output.shape[1:]), dtype=output.dtype, device=output.device)
         guided.index_add_(0, rows, output * weights)
         guided = truncate_top_p(guided.log_softmax(dim=1), top_p)

@@ -50,7 +50,7 @@ def test_every_field_is_free_per_row_or_shared_and_is_documented():
     assert not free & shared
     assert free == {
         "process", "eta_kl", "gamma", "learning_rate", "lambda_kl", "lambda_lr", "guidance", "temperature",
-        "discrepancy",
+        "discrepancy", "iterations",
     }  # fmt: skip
     assert all(field.description for field in G2D2Settings.model_fields.values())
 

@@ -10,16 +10,19 @@ from dataclasses import replace
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from g2d2.methods import METHODS, Batch, Method, Recorder, find_method
 from g2d2.methods.bicubic import Bicubic
 from g2d2.methods.g2d2 import G2D2
 from g2d2.methods.g2d2_settings import G2D2Settings
 from g2d2.priors.base import Diffusion, Discrete, Latent
+from g2d2.priors.families import FAMILIES, find_family
 from g2d2.priors.gaussian_noise import GaussianNoise
 from g2d2.priors.latent_diffusion.latent_components import LatentParts
 from g2d2.priors.latent_diffusion.latent_prior import LatentDiffusionPrior
 from g2d2.priors.masked_image.random_masked import random_masked_prior
+from g2d2.priors.masked_motion.random_motion import random_motion_prior
 from g2d2.priors.random_unets import random_unet
 from g2d2.priors.unet_conditions import Nothing
 from g2d2.priors.unet_prior import UNetPrior
@@ -135,7 +138,11 @@ def test_every_option_of_g2d2_is_among_them(field):
 
 
 class Counted(TorchDispatchMode):
-    """Counts what a device is given to do, views apart, and what is brought to it from the host."""
+    """Counts what a device is given to do, views apart, and what is brought to it from the host.
+
+    That is a tensor of the host among what is asked for, be it in a list of indices, and numbers that a tensor is made
+    of on the device: torch copies those from the host before it names the result as lifted.
+    """
 
     def __init__(self):
         super().__init__()
@@ -145,24 +152,79 @@ class Counted(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         self.kernels += not func.is_view
         if isinstance(result, torch.Tensor) and result.device == META:
-            self.uploads += any(isinstance(value, torch.Tensor) and value.device.type == "cpu" for value in args)
+            given = tree_leaves((args, kwargs))
+            self.uploads += func is torch.ops.aten.lift_fresh.default or any(
+                isinstance(value, torch.Tensor) and value.device.type == "cpu" for value in given
+            )
         return result
 
 
-def counts(changes, steps, iterations):
-    method, prior = G2D2(), tiny_prior(Discrete)
-    settings = [method.settings(**{**one, "steps": steps, "iterations": iterations}) for one in changes]
-    operator = deepcopy(build_operator("super_resolution", {"factor": 2}, x_shape=SHAPE))
+TAKES = torch.tensor([0, 2])
+UPLOADS = {
+    "a copy": (lambda x: x + TAKES.to(META).sum(), 1),
+    "numbers": (lambda x: x[:2] * torch.tensor([1.0, 2.0], device=META), 1),
+    "numbers as a tensor": (lambda x: x[:2] * torch.as_tensor([1.0, 2.0], device=META), 1),
+    "a tensor as a tensor": (lambda x: x[:2] * torch.as_tensor(TAKES, device=META), 1),
+    "a list of places": (lambda x: x[[0, 2]], 1),
+    "places on the host": (lambda x: x[TAKES], 1),
+    "a number written in place": (lambda x: x.index_put((TAKES,), x[:2]), 1),
+    "nothing": (lambda x: (x * 2.0 + torch.ones(3, device=META))[:2].clone(), 0),
+}
+
+
+@pytest.mark.parametrize("how", UPLOADS)
+def test_whatever_is_brought_to_the_device_is_counted(how):
+    """Each of these makes a GPU wait for the host, and none of them raises on the meta device."""
+    act, uploads = UPLOADS[how]
+    x = torch.empty(3, device=META)
+    with Counted() as counted:
+        act(x)
+    assert counted.uploads == uploads
+
+
+def picture_operator():
+    return deepcopy(build_operator("super_resolution", {"factor": 2}, x_shape=SHAPE))
+
+
+DISCRETE = {
+    "vq_diffusion": (lambda: tiny_prior(Discrete), picture_operator),
+    "masked_image": (lambda: random_masked_prior(device=META), picture_operator),
+    "masked_motion": (
+        lambda: random_motion_prior(device=META),
+        lambda: build_operator("path", {}, x_shape=random_motion_prior().x_shape),
+    ),
+}
+"""Every family of discrete priors, and an operator on what it makes."""
+
+
+def counts(changes, steps, iterations, family="vq_diffusion", own=None):
+    """`own`: how many iterations more each row has."""
+    method, (prior, operator) = G2D2(), (make() for make in DISCRETE[family])
+    settings = [
+        method.settings(**{**one, "steps": steps, "iterations": iterations + (own[row] if own else 0)})
+        for row, one in enumerate(changes)
+    ]
     with Counted() as counted:
         restore(method, operator, settings, prior)
     return counted
 
 
+@pytest.mark.parametrize("family", DISCRETE)
 @pytest.mark.parametrize("options", G2D2_OPTIONS)
-def test_longer_runs_of_g2d2_bring_nothing_more_to_the_device(options):
+def test_longer_runs_of_g2d2_bring_nothing_more_to_the_device(options, family):
     """Keys, levels and weights are there before the first step: a copy in between would wait for all that is queued."""
-    few, many = (counts(G2D2_OPTIONS[options], *size) for size in ((2, 2), (4, 5)))
-    assert few.uploads == many.uploads <= 16
+    few, many = (counts(G2D2_OPTIONS[options], *size, family) for size in ((2, 2), (4, 5)))
+    assert few.uploads == many.uploads <= 20
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+def test_nor_do_rows_with_iterations_of_their_own_where_some_leave(family):
+    few, many = (counts(G2D2_OPTIONS["late steps"], *size, family, own=(0, 1, 4)) for size in ((2, 2), (4, 5)))
+    assert few.uploads == many.uploads <= 22
+
+
+def test_every_family_of_discrete_priors_is_among_them():
+    assert {name for name in FAMILIES.homes if issubclass(find_family(name).kind, Discrete)} == set(DISCRETE)
 
 
 KERNELS = 230

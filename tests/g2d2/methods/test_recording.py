@@ -56,6 +56,37 @@ def test_a_row_that_diverged_names_the_level_of_its_first_bad_loss(steps, iterat
         assert solution.fault(1) == expected
 
 
+def test_a_level_is_found_where_steps_have_other_iterations_and_the_samples_are_several():
+    """Two samples of steps 10 and 5, of 3 and 1 iterations, in a batch of which another row has 4 and 2."""
+    iterations = torch.tensor([[3, 1, 3, 1], [4, 2, 4, 2]])
+    for place, level in ((0, 10), (3, 10), (4, 5), (5, 5), (6, 10), (10, 5)):
+        curve = torch.zeros(2, 12)
+        curve[1, place:] = torch.nan
+        solution = Solution(torch.zeros(2, 1), curves={"total": curve}, levels=[10, 5] * 2, iterations=iterations)
+        assert solution.fault(0) is None
+        assert f"t = {level}" in solution.fault(1)
+
+
+def test_a_row_keeps_the_points_of_its_own_iterations():
+    """Else what is stored of it would depend on the others of its batch."""
+    iterations = torch.tensor([[1, 3], [2, 2]])
+    curves = {"total": torch.arange(10.0).view(2, 5), "masked": torch.zeros(2, 2)}
+    solution = Solution(torch.zeros(2, 1), curves=curves, levels=[10, 5], iterations=iterations)
+    first, second = solution.record(0), solution.record(1)
+    assert first["total"].tolist() == [0, 2, 3, 4]
+    assert first["iterations"].tolist() == [1, 3]
+    assert second["total"].tolist() == [5, 6, 7, 8]
+    assert "iterations" not in second  # as many in every step
+    assert len(first["masked"]) == len(second["masked"]) == 2
+
+
+def test_seconds_are_shared_by_calls_of_the_decoder_where_rows_differ():
+    solution = Solution(torch.zeros(2, 1), seconds=8.0, decoder_calls=torch.tensor([1, 3]))
+    assert [solution.costs(row)["seconds"] for row in range(2)] == [2.0, 6.0]
+    assert solution.costs(1)["decoder_calls"] == 3
+    assert solution.first(1).costs(0)["seconds"] == 8.0
+
+
 def test_a_reconstruction_that_is_not_finite_is_no_result():
     solution = Solution(torch.tensor([[0.0], [torch.inf]]))
     assert solution.fault(0) is None

@@ -1,5 +1,6 @@
 """A solution shows itself as pictures: every row, its snapshots and its fault."""
 
+import base64
 import io
 
 import torch
@@ -30,6 +31,18 @@ def test_snapshots_come_before_the_row_and_a_fault_is_said():
     assert places == sorted(places)
     assert html.count("<img") == 6
     assert "holds NaN or infinite values; &lt;try&gt; less" in html
+
+
+def test_the_spread_of_samples_stands_beside_their_mean():
+    spread = torch.zeros(2, 3, 8, 8)
+    spread[:, :, 4:] = 0.1
+    html = Solution(torch.zeros(2, 3, 8, 8), spread=spread)._repr_html_()
+    assert html.count("<img") == 4
+    assert html.index("row 0, spread") < html.index("row 1, spread")
+    maps = [base64.b64decode(part.split('"')[0]) for part in html.split("data:image/png;base64,")[1:]][1::2]
+    for content in maps:
+        shown = Image.open(io.BytesIO(content)).convert("L").resize((8, 8))
+        assert (shown.getpixel((1, 1)), shown.getpixel((1, 6))) == (0, 255)
 
 
 def test_motions_are_drawn_without_their_padding():

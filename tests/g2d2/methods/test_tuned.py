@@ -98,3 +98,12 @@ def test_the_embedded_prior_ships_presets_by_how_often_they_decode(task):
         return METHOD.work(tuned_settings(CATALOG["cifar10"].folder, METHOD, preset).settings(METHOD, task, {}))[1]
 
     assert calls("fast") <= 100 < calls("tuned") <= calls("best") < calls("protocol") == 3000
+
+
+@pytest.mark.parametrize("task", [None, "a task of one's own"])
+@pytest.mark.parametrize("preset", ["fast", "best"])
+def test_what_was_not_searched_takes_the_settings_of_deblurring(preset, task):
+    """Else a task without a case would fall back to the steps and iterations of the paper."""
+    tuned = tuned_settings(CATALOG["cifar10"].folder, METHOD, preset)
+    assert tuned.settings(METHOD, task, {}) == tuned.settings(METHOD, "gaussian-deblur-32", {})
+    assert METHOD.work(tuned.settings(METHOD, task, {}))[1] == {"fast": 100, "best": 1600}[preset]

@@ -3,11 +3,14 @@
 import pytest
 import torch
 
+from g2d2.methods.g2d2 import G2D2
 from g2d2.priors import TINY, load_prior, random_prior
 from g2d2.priors.compiling import Compiled
+from g2d2.priors.masked_image.random_masked import random_masked_prior
+from g2d2.priors.probe import ask
 from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
 from g2d2.priors.vq_diffusion.random_weights import random_components
-from operators import InputError
+from operators import InputError, build_operator
 
 
 def compiler(monkeypatch, result):
@@ -54,6 +57,36 @@ def test_every_batch_size_is_tried_before_it_is_used(monkeypatch):
         prior.decode(torch.zeros(rows, 4, 16, requires_grad=True))
     with pytest.raises(InputError, match="the decoder's gradient"):
         prior.decode(torch.zeros(3, 4, 16, requires_grad=True))
+
+
+def test_any_mixture_of_guidance_has_the_shapes_that_were_tried_before_the_work(monkeypatch):
+    """A row at 0 or 1 takes one pass of the transformer, another takes two."""
+    compiler(monkeypatch, lambda output, *_: output)
+    prior, plain, method, rows = random_prior(compile_networks=True, rows=4), random_prior(), G2D2(), 4
+    operator = build_operator("identity", {}, x_shape=prior.x_shape)
+    y = torch.zeros(rows, *prior.x_shape)
+    ask(prior, rows, guidance=2.0)
+    tried = set(prior._denoise.tried), set(prior._decode.tried)
+    assert sorted(kind[0][0][0] for kind in tried[0]) == [rows, 2 * rows]
+    for scales in ([1.0, 5.0, 1.0, 1.0], [5.0, 5.0, 0.0, 1.0], [3.0] * 4, [1.0, 0.0, 1.0, 1.0]):
+        settings = [method.settings(steps=2, iterations=1 + row, guidance=scale) for row, scale in enumerate(scales)]
+        mixed = method.run(prior, operator, y, settings, prompts="a", seeds=range(rows))
+        assert (prior._denoise.tried, prior._decode.tried) == tried
+        expected = method.run(plain, operator, y, settings, prompts="a", seeds=range(rows))
+        torch.testing.assert_close(mixed.x, expected.x, rtol=1e-4, atol=1e-4)
+
+
+def test_other_kinds_of_priors_fill_their_passes_up_too(monkeypatch):
+    compiler(monkeypatch, lambda output, *_: output)
+    prior = random_masked_prior(compile_networks=True, rows=4)
+    ask(prior, 4, guidance=2.0)
+    tried = set(prior._fill_in.tried)
+    tokens = torch.full((4, prior.num_tokens), prior.mask_id)
+    for scales in ([1.0, 5.0, 1.0, 1.0], [5.0, 5.0, 0.0, 1.0], [3.0] * 4):
+        mixed = prior.log_probs(tokens, 1, prior.condition(["a"] * 4, scales))
+        assert prior._fill_in.tried == tried
+        expected = random_masked_prior().log_probs(tokens, 1, prior.condition(["a"] * 4, scales))
+        torch.testing.assert_close(mixed, expected)
 
 
 def test_a_precision_that_is_too_low_for_the_weights_is_refused():

@@ -70,6 +70,20 @@ def test_solve_writes_reconstruction_panel_and_trace(pictures, prior, tmp_path, 
     assert trace["snapshot_3"].shape == (3, 8, 8)
 
 
+def test_the_mean_of_samples_has_a_map_of_their_spread_beside_it(pictures, prior, tmp_path, capsys):
+    out = tmp_path / "s"
+    words = ["--operator", "identity", "--prior", prior, "--json", "--out", out]
+    assert run("solve", pictures[0], *words, *SOLVER, "samples=3") == 0
+    (row,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    both, trace = pixels(out / "one-spread.png"), np.load(out / "one-trace.npz")
+    assert both.shape == (256, 2 * 256 + 8, 3)
+    assert row["spread"] == pytest.approx(float(trace["spread"].mean()) / 2, rel=1e-4)
+    spread = trace["spread"].mean(axis=0)
+    assert np.abs(both[16::32, 256 + 8 + 16 :: 32, 0] - 255 * spread / spread.max()).max() < 2
+    assert run("solve", pictures[0], *words[:-1], tmp_path / "single", *SOLVER) == 0
+    assert not (tmp_path / "single" / "one-spread.png").exists()
+
+
 def test_a_stored_measurement_gives_the_same_reconstruction(pictures, prior, tmp_path):
     task = ["--operator", "identity", "--sigma", "0.1"]
     assert run("measure", *pictures, *task, "--out", tmp_path / "m") == 0

@@ -8,6 +8,7 @@ from g2d2.methods.g2d2 import G2D2
 from operators import InputError
 from pipelines.plan.cells import Cell
 from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
+from pipelines.plan.sweep_spec import Resources
 
 ROW = {"way": "eager", "batch": 4, "prior_seconds": 0.2, "decoder_seconds": 0.1, "error": None}
 BENCH = {
@@ -34,11 +35,65 @@ def bench(tmp_path):
 
 def test_a_measured_file_gives_seconds_by_calls_with_the_range_of_its_rounds(bench):
     cells = [cell("long", steps=100, iterations=30), cell("short", steps=10, iterations=10)]
-    seconds = bench_seconds(cells, bench)
+    seconds = bench_seconds(cells, bench, Resources(batch=4))
     low, about, high = seconds.total({"long": 10, "short": 3})
     assert about == pytest.approx((10 * (100 * 0.2 + 3000 * 0.1) + 3 * (10 * 0.2 + 100 * 0.1)) / 4)
     assert (low / about, high / about) == pytest.approx((0.9, 1.25))
     assert "ithq on A100, eager in batches of 4" in seconds.source
+
+
+def way(name, batch, seconds):
+    return ROW | {"way": name, "batch": batch, "seconds_per_image": seconds, "low": seconds, "high": seconds} | {
+        "prior_seconds": 0.0, "decoder_seconds": seconds * batch / 3000,
+    }  # fmt: skip
+
+
+WAYS = [
+    way("eager", 1, 100.0), way("eager", 4, 80.0), way("eager", 16, 70.0), way("eager", 64, 60.0),
+    way("channels-last", 4, 65.0), way("compiled", 8, 50.0), way("bf16", 8, 40.0), way("bf16-compiled", 32, 20.0),
+    way("bf16-graphs", 64, 5.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resources", "seconds"),
+    [
+        ({}, 70.0),  # a shard of 16
+        ({"shard": 64}, 60.0),
+        ({"batch": 8}, 80.0),
+        ({"batch": 2}, 100.0),
+        ({"channels_last": True}, 65.0),
+        ({"compile": True}, 50.0),
+        ({"dtype": "bfloat16"}, 40.0),
+        ({"dtype": "bfloat16", "compile": True, "shard": 32}, 20.0),
+    ],
+)
+def test_the_row_is_that_of_what_the_sweep_runs(tmp_path, resources, seconds):
+    (file := tmp_path / "gpu.json").write_text(json.dumps(BENCH | {"rows": WAYS}))
+    found = bench_seconds([cell(steps=100, iterations=30)], file, Resources(**resources))
+    assert found.total({"id": 1})[1] == pytest.approx(seconds)
+    advised = "dtype: bfloat16, compile: true, batch: 32" in found.source
+    assert advised == (seconds > 20)
+    assert "graphs" not in found.source  # no sweep has them
+    if resources == {}:
+        assert found.source.endswith("batch: 32, shard: 32 would take 0.29 times as long")
+
+
+@pytest.mark.parametrize(
+    ("resources", "sentence"),
+    [
+        (
+            {"dtype": "float16"},
+            "no row of float16, in which the sweep runs; it has eager, channels-last, compiled, bf16",
+        ),
+        ({"compile": True, "channels_last": True}, "no row of float32 with compile with channels_last"),
+        ({"compile": True, "batch": 4}, "in batches of at most 4, as resources say .batch, shard.; the smallest has 8"),
+    ],
+)
+def test_what_was_not_measured_has_no_price(tmp_path, resources, sentence):
+    (file := tmp_path / "gpu.json").write_text(json.dumps(BENCH | {"rows": WAYS}))
+    with pytest.raises(InputError, match=sentence):
+        bench_seconds([cell()], file, Resources(**resources))
 
 
 def test_without_a_file_the_papers_figure_is_the_most():
@@ -52,7 +107,7 @@ def test_without_a_file_the_papers_figure_is_the_most():
 def test_other_methods_are_not_priced_as_g2d2(bench):
     cells = [cell(steps=100, iterations=30), cell("filter", "wiener", "")]
     alone = paper_seconds(cells[:1]).total({"id": 5})
-    for seconds in (paper_seconds(cells), bench_seconds(cells, bench)):
+    for seconds in (paper_seconds(cells), bench_seconds(cells, bench, Resources())):
         assert seconds.uncovered(cells, {"id": 5, "filter": 7}) == {"wiener": 7}
     assert paper_seconds(cells).total({"id": 5, "filter": 7}) == alone
     with pytest.raises(InputError, match="of g2d2 alone, and the sweep has none of it but wiener"):

@@ -8,8 +8,11 @@ import uuid
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from eval.report import render_page
+from eval.report.chart_rows import curve_rows
+from eval.report.figure_files import figures
 from pipelines.plan.race_record import read_plan
 from pipelines.report import PAGE, read_report, render_report
 from pipelines.report.picture_reader import PictureReader
@@ -172,6 +175,24 @@ def test_a_methods_own_curves_and_snapshots_are_shown_by_their_names(sweep):
     assert {(tuple(one.curves), tuple(one.levels)) for one in report.traces} == {(("residual",), (3, 2, 1))}
     assert [level for level, _ in report.traces[0].snapshots] == [2, 1]
     assert '<figure class="chart" data-name="curve/residual"></figure>' in render_report(sweep.url).decode()
+
+
+def test_a_spread_is_a_map_beside_its_reconstruction_and_no_curve(sweep):
+    spread = np.zeros((3, 32, 32), np.float32)
+    spread[:, :, 16:] = 0.5
+    _keep_traces(sweep, curves={"total": [4.0, 2.0, 1.0], "iterations": [2, 1], "levels": [2, 1], "spread": spread})
+    report = read_report(read(sweep))
+    one = report.traces[0]
+    assert (list(one.curves), one.iterations) == (["total"], [2, 1])
+    assert [name for name, _ in one.beside] == ["reconstruction", "spread"]
+    picture, shown = (Image.open(io.BytesIO(report.pictures.images[key])).convert("RGB") for _, key in one.beside)
+    assert picture.size == shown.size == (32, 32)
+    assert shown.getpixel((4, 4)) == (0, 0, 0)
+    assert shown.getpixel((28, 4)) == (255, 255, 255)
+    assert "snapshots-" in " ".join(name for name, _ in figures(report))
+    steps = [row["step"] for row in curve_rows(report) if row["cell"] == one.cell]
+    assert steps == [0.5, 1.0, 2.0]
+    assert all(key in render_report(sweep.url).decode() for _, key in one.beside)
 
 
 def test_snapshots_that_nobody_looks_at_are_not_read():

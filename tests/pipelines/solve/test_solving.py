@@ -1,7 +1,9 @@
 """A device's work by itself: what is a row's fault, and what is not."""
 
+import gc
 import json
 import shutil
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import Scoring
 from pipelines.solve.attaching import Attach
-from pipelines.solve.solving import ShardSolver, SolverConfig
+from pipelines.solve.solving import ShardSolver, ShardWork, SolverConfig
 from pipelines.storage import StoreError
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import build_manifest, specification
@@ -63,6 +65,43 @@ def test_the_first_shard_says_that_the_prior_was_loaded(work):
     assert "prior" in message
     assert solver(shard, rows)["messages"] == []
     assert errors(solver, shard) == [None] * 5
+
+
+def test_a_prior_that_is_let_go_is_gone_before_the_next_is_loaded(work, tiny_prior):
+    """It holds functions of its own, and a GPU has no room for two."""
+    solver, _, rows = work
+    held = weakref.ref(solver.hold(rows[0]["prior"]).prior)
+    assert held() is not None
+    gc.disable()
+    try:
+        solver.hold("")
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_networks_are_compiled_for_guidance_before_the_rows_are_solved(work, monkeypatch):
+    """What is compiled in between would count as seconds of the rows, and against their time."""
+    solver, shard, rows = work
+    resources = solver.config.resources.model_copy(update={"batch": 3, "compile": True})
+    solver.config = replace(solver.config, resources=resources)
+    monkeypatch.setattr(torch, "compile", lambda plain, **_: plain)
+    tried = []
+
+    class Noticing(ShardWork):
+        def _attempt(self, batch):
+            tried.append(len(self.loaded.prior._denoise.tried))
+            return super()._attempt(batch)
+
+    monkeypatch.setattr("pipelines.solve.solving.ShardWork", Noticing)
+    scales = [5.0, 1.0, 1.0, 1.0, 1.0]
+    guided = [
+        row | {"settings": json.dumps(json.loads(row["settings"]) | {"guidance": scale})}
+        for row, scale in zip(rows, scales, strict=True)
+    ]
+    solver(shard, guided)
+    assert tried == [2, 2]  # three passes, and six
+    assert len(solver.loaded.prior._denoise.tried) == 2
 
 
 @pytest.mark.parametrize(("compiled", "sizes"), [(False, [3, 2]), (True, [3, 3])])
