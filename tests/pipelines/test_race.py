@@ -331,7 +331,9 @@ def test_distances_over_other_counts_of_images_are_marked_and_not_logged(raced):
     sweep = replace(sweep, distances=distances)
     table = cell_table(sweep.record)
     place = table.header.index("fid")
-    assert [row[place] for row in table.rows[: len(counts)]] == [f"12.500 (of {counts[cell.id]})" for cell in sweep.record.cells]
+    assert [row[place] for row in table.rows[: len(counts)]] == [
+        f"12.500 (of {counts[cell.id]})" for cell in sweep.record.cells
+    ]
     for cell in sweep.record.cells:
         content = cell_content(sweep, cell, Panels(sweep))
         most = cell.count == max(counts.values())
