@@ -1,7 +1,8 @@
 """How large the report of a large sweep is, and how soon a browser has drawn it.
 
 Scores are made up and pictures are noise, as many and as large as a page may hold; what is measured is the page alone.
-Seconds end when every chart of the page is drawn. Without Chromium they are not measured.
+Seconds end when every chart of the page is drawn; `thread_seconds` are those in which the page's own thread computed,
+which other work on the machine does not lengthen. Without Chromium neither is measured.
 """
 
 import tempfile
@@ -57,32 +58,35 @@ def run(effort: Effort) -> list[dict[str, Any]]:
 def _opened(name: str, report: Report, times: int) -> dict[str, Any]:
     started = time.perf_counter()
     page = render_page(report)
-    rendered, seconds = time.perf_counter() - started, None
+    rendered, seconds, computed = time.perf_counter() - started, None, None
     if chromium() is not None:
         with tempfile.TemporaryDirectory(prefix="g2d2-bench-", ignore_cleanup_errors=True) as place:
-            seconds = float(np.median(_drawn(Path(place), page, times)))
+            seconds, computed = np.median(_drawn(Path(place), page, times), axis=0).tolist()
     shown = report.record.cells
     return {"page": name, "cells": len(shown), "pictures": len(report.pictures.images),
-            "megabytes": len(page) / 1e6, "rendered": rendered, "seconds": seconds}  # fmt: skip
+            "megabytes": len(page) / 1e6, "rendered": rendered, "seconds": seconds,
+            "thread_seconds": computed}  # fmt: skip
 
 
-def _drawn(place: Path, page: bytes, times: int) -> list[float]:
-    """Seconds from opening to the last chart, of each time."""
+def _drawn(place: Path, page: bytes, times: int) -> list[tuple[float, float]]:
+    """Seconds from opening to the last chart, and those of the page's thread, of each time."""
     (place / "page.html").write_bytes(page)
     browser = Browser(place / "profile")
     try:
         browser.size(1280, 900)
         browser.send("Page.addScriptToEvaluateOnNewDocument", source=_WATCH)
+        browser.send("Performance.enable", timeDomain="threadTicks")
         return [_ready(browser, place / "page.html") for _ in range(times)]
     finally:
         browser.close()
 
 
-def _ready(browser: Any, page: Path) -> float:
+def _ready(browser: Any, page: Path) -> tuple[float, float]:
     browser.send("Page.navigate", url="about:blank")
     browser.open(page)
     browser.nothing_went_wrong()
-    return float(browser.run("window.readyAt")) / 1000
+    metrics = {one["name"]: one["value"] for one in browser.send("Performance.getMetrics")["metrics"]}
+    return float(browser.run("window.readyAt")) / 1000, float(metrics["TaskDuration"])
 
 
 def _record(random: np.random.Generator, cells: int, measurements: int) -> SweepRecord:
