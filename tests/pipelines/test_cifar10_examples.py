@@ -121,6 +121,16 @@ def test_a_preset_was_tried_on_other_images_than_it_is_judged_on(preset, searche
     assert tuned_settings(folder, method, preset).settings(method, task, {}) in tried
 
 
+@pytest.mark.parametrize("name", ["published-deblurring", "published-sr"])
+def test_the_published_loop_runs_at_the_rates_of_the_protocol(name):
+    spec, method = load_spec(PRESETS / f"{name}.yaml"), find_method("g2d2")
+    (task,) = spec.select.tasks
+    protocol = tuned_settings(locate_prior("cifar10").folder, method, "protocol").settings(method, task, {})
+    given = spec.all_arms()["published"].settings
+    assert given == {key: getattr(protocol, key) for key in given}
+    assert {"process", "steps", "iterations", "learning_rate", "eta_kl", "gamma", "guidance"} == set(given)
+
+
 @pytest.mark.slow
 def test_the_picture_shows_every_arm_of_a_sweep(local_ray, tmp_path):
     build_manifest(BuildSettings(source="cifar10-heldout", tasks=TASKS, limit=4), str(tmp_path / "manifest"))
