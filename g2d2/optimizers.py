@@ -103,7 +103,7 @@ def rectification(count: float) -> float | None:
 
 def _rho(count: Count) -> Count:
     """The length of the moving average at step `count`."""
-    decay = BETA_2**count
+    decay: Count = BETA_2**count
     return RHO_INFINITY - 2 * count * decay / (1 - decay)
 
 

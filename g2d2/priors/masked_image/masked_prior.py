@@ -129,7 +129,7 @@ class MaskedImagePrior(Discrete):
         rows, weights, _ = condition.guided  # every row has a pass with its prompt, as none is at 0
         without = len(rows) - len(z_t)
         states, pooled = self._unpacked(self._prompts.lookup([""])[""][None])
-        inputs = (
+        inputs: tuple[Tensor, ...] = (
             z_t[rows],
             torch.cat([condition.embeddings, states.expand(without, -1, -1)]),
             torch.cat([condition.pooled, pooled.expand(without, -1)]),
