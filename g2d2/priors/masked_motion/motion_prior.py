@@ -110,7 +110,7 @@ class MaskedMotionPrior(Discrete):
         blank = self._prompts.lookup([""])[""] if unprompted else condition.embeddings[0]
         states = torch.cat([condition.embeddings[rows[:prompted]], blank.expand(unprompted, *blank.shape)])
         active = torch.ones_like(z_t, dtype=torch.bool) if condition.active is None else condition.active
-        inputs: tuple[Tensor, ...] = z_t[rows], active[rows], states
+        inputs: tuple[Tensor, ...] = (z_t[rows], active[rows], states)
         if self.static_shapes and self.device.type != "cpu":
             inputs = filled_up(len(z_t), *inputs)
         logits = self._in_parts(self._denoise, *inputs, size=1)[: len(rows)].to(self.dtype)
