@@ -10,6 +10,7 @@ from pipelines.manifest import Manifest
 from pipelines.plan.item_ids import fingerprint
 from pipelines.plan.job_paths import names_folder
 from pipelines.plan.planning import outline
+from pipelines.plan.search_course import search_course
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.storage import StoreError
 
@@ -30,12 +31,14 @@ def manifest_here(spec: SweepSpec, elsewhere: bool) -> Manifest | None:
 
 
 def plan_id(spec: SweepSpec, manifest: Manifest | None, elsewhere: bool) -> str | None:
-    """The id of the sweep's plan, or None where the manifest or a prior can be read on the cluster alone."""
+    """The id of the sweep's plan or search, or None where the manifest or a prior can be read on the cluster alone."""
     priors = {arm.prior for arm in spec.all_arms().values() if arm.prior is not None}
     here = [
         _if_here(partial(locate_prior, name, download=False), elsewhere or not names_folder(name)) for name in priors
     ]
-    return None if manifest is None or None in here else outline(spec, manifest).id
+    if manifest is None or None in here:
+        return None
+    return search_course(spec).id if spec.grid.search else outline(spec, manifest).id
 
 
 def job_key(spec: SweepSpec, plan: str | None) -> str:

@@ -33,6 +33,15 @@ def test_the_plan_and_the_output_decide(manifest, tiny_prior):
     assert len({key(), key(seeds=[1]), key(output="p"), key(select={"limit": 1})}) == 4
 
 
+def test_a_search_has_a_key_before_any_of_its_cells_is_known(manifest, tiny_prior):
+    def key(trials):
+        search = {"search": {"eta_kl": {"log": [0.001, 0.1]}}, "trials": trials, "batch": 4}
+        spec = sweep(manifest, tiny_prior, grid=search, race={"confirm": 0, "round": 1})
+        return job_key(spec, planned(spec))
+
+    assert key(4) == key(4) != key(3)
+
+
 def test_without_manifest_or_prior_here_the_specification_decides(manifest, tiny_prior):
     hidden = sweep("/not/mounted/here", tiny_prior)
     assert planned(hidden, elsewhere=True) is None
