@@ -98,18 +98,16 @@ def test_the_minis_ask_their_questions(manifests):
     assert [cell.settings["iterations"] for cell in planned("mini-iterations", manifests)[1]] == [1, 5, 20, 40]
 
 
-def test_settings_are_chosen_where_nothing_is_judged():
-    """Star and Markov have the same trials, on rows beyond those of every mini on the same manifest."""
+def test_star_and_markov_are_tuned_alike():
     tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
     arms = tuning.all_arms()
     assert arms["star"].grid == arms["markov"].grid
-    judged = [spec.select for spec in SPECS.values() if spec.manifest == tuning.manifest]
-    assert len(judged) == 3
-    assert all(one.skip + one.limit <= tuning.select.skip for one in judged)
+    assert len(arms["star"].grid.points) == 8
 
 
-def test_clips_of_held_out_people_become_a_manifest(tmp_path, monkeypatch, capsys):
-    """Of people 0 to 39 some are held out by the hash of their number; each keeps at most 196 frames."""
+@pytest.fixture
+def people(tmp_path):
+    """Of people 0 to 39 some are held out by the hash of their number; each walks and jumps, for 229 frames."""
     rows = []
     for person in range(40):
         joints = np.round(walker(230, speed=0.02 + 0.001 * person).numpy() * 2000).astype(np.int16)
@@ -117,14 +115,55 @@ def test_clips_of_held_out_people_become_a_manifest(tmp_path, monkeypatch, capsy
         row = {"clip": f"{person:02d}_01", "subject": person, "label": "walk, veer left", "joints": steps.tobytes()}
         rows += [row, row | {"clip": f"{person:02d}_02", "label": "jump", "joints": steps[::-1].tobytes()}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "joints.parquet")
-    monkeypatch.setattr(sys, "argv", ["it", str(tmp_path / "joints.parquet"), str(tmp_path / "walks.parquet")])
+    return tmp_path
+
+
+def held_out(folder, monkeypatch, out, *more):
+    words = ["it", folder / "joints.parquet", folder / f"{out}.parquet", *more]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
     runpy.run_path(str(FOLDER / "held_out_clips.py"), run_name="__main__")
-    kept = pq.read_table(tmp_path / "walks.parquet").to_pylist()
+
+
+def built(folder, name, *more):
+    """A manifest's clips by their ids, its rows and its length."""
+    words = ("manifest", "build", folder / f"{name}.parquet", folder / name, "--signal", "motion", "--task", "path-5")
+    assert run(*words, *more) == 0
+    (rows,) = Manifest.open(str(folder / name)).index(("id", "prompt", "x_shape"))
+    return [id.split("/")[1] for id in rows["id"].to_pylist()], rows
+
+
+def test_settings_are_chosen_on_clips_that_nothing_judges(people, monkeypatch):
+    """By the ids of clips, as README.md builds the three manifests: all that is judged, then what is left."""
+    held_out(people, monkeypatch, "walks", "walk")
+    walks, _ = built(people, "walks", "--limit", "2")
+    held_out(people, monkeypatch, "actions", "")
+    actions, _ = built(people, "actions", "--limit", "4")
+    held_out(people, monkeypatch, "tuning", "walk", people / "walks", people / "actions")
+    tuning, _ = built(people, "tuning")
+    assert (len(walks), len(actions)) == (2, 4)
+    assert set(walks) & set(actions), "the first rows of both are of the same people"
+    assert tuning
+    assert not set(tuning) & {*walks, *actions}
+    assert all(name.endswith("_01") for name in tuning)
+
+
+def test_the_tuned_settings_come_from_a_manifest_that_is_not_judged():
+    tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
+    assert tuning.manifest not in {spec.manifest for spec in SPECS.values()}
+    judged = {spec.manifest for spec in SPECS.values() if spec.prior == EMBEDDED} - {SPECS["mini"].manifest}
+    commands = (FOLDER / "README.md").read_text().replace("\\\n", " ").splitlines()
+    (command,) = (line for line in commands if "held_out_clips.py" in line and "tuning.parquet" in line)
+    assert len(judged) == 2
+    assert all(f" {manifest} " in f"{command} " for manifest in judged)
+
+
+def test_clips_of_held_out_people_become_a_manifest(people, monkeypatch, capsys):
+    """Each keeps at most 196 frames."""
+    held_out(people, monkeypatch, "walks")
+    kept = pq.read_table(people / "walks.parquet").to_pylist()
     assert 0 < len(kept) < 20
     assert {row["prompt"] for row in kept} == {"a person walks, veers left"}
     assert f"{len(kept)} clips of {len(kept)} people" in capsys.readouterr().out
-    words = ("manifest", "build", tmp_path / "walks.parquet", tmp_path / "m", "--signal", "motion", "--task", "path-5")
-    assert run(*words) == 0
-    (places,) = Manifest.open(str(tmp_path / "m")).index(("id", "prompt", "x_shape"))
+    _, places = built(people, "walks")
     assert set(places["prompt"].to_pylist()) == {"a person walks, veers left"}
     assert [row[0] for row in places["x_shape"].to_pylist()] == [196] * len(kept)
