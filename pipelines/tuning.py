@@ -71,9 +71,7 @@ class Search:
     """How the best was chosen, in words."""
 
 
-def find_best(
-    sweep: StoredSweep, metric: str, arms: Sequence[str] = (), like: LikeReal | None = None
-) -> list[Search]:
+def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = (), like: LikeReal | None = None) -> list[Search]:
     """Of every arm that has a prior, or of those named, in every task; a sweep that is not complete is refused."""
     if sweep.missing:
         left = f"{sweep.missing} of {counted(sweep.expected, 'row')}"
@@ -118,9 +116,7 @@ def _most_like_real(sweep: StoredSweep, best: CellResult, metric: MetricInfo, li
     return min(nearly, key=lambda cell: sum(abs(cell.means[name].mean - real[name].mean) for name in like.metrics))
 
 
-def _search(
-    sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric: str, like: LikeReal | None
-) -> Search:
+def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric: str, like: LikeReal | None) -> Search:
     cells = [cell for cell in sweep.plan.cells if (cell.arm, cell.task) == (arm, task)]
     arms, split = sweep.spec.all_arms(), sweep.spec.split_by()
     choice = arms[arm] if split is None else next(iter(arms.values()))

@@ -46,5 +46,5 @@ def test_a_prior_of_another_shape_is_refused(tiny_recipes: Recipes, tmp_path: Pa
     recipe = tiny_recipes["masked_motion"](tmp_path / "second")
     assert isinstance(recipe, MotionRecipe)
     wider = {"start": first, "vqvae": recipe.vqvae.model_copy(update={"width": 2 * recipe.vqvae.width})}
-    with pytest.raises(InputError, match="start: the vqvae of .* has another shape than the recipe's"):
+    with pytest.raises(InputError, match=r"start: the vqvae of .* has another shape than the recipe's"):
         family.train(recipe.model_copy(update=wider))
