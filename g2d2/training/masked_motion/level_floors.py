@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from g2d2.training.masked_motion.captured_clips import Clip
+from operators.skeleton.feet_heights import LOW
 from operators.skeleton.joint_names import CONTACTS, FEET, POSITIONS, ROOT_HEIGHT, TOES
 
 RESTING = 0.025
@@ -40,12 +41,21 @@ def on_level_floors(clips: Sequence[Clip]) -> list[Clip]:
     return kept
 
 
+def on_floor(clips: Sequence[Clip]) -> float:
+    """Share of the frames of all clips in which a toe is on the floor."""
+    heights = torch.cat([_toe_heights(clip.features.float()).amin(1) for clip in clips])
+    return (heights < LOW).float().mean().item()
+
+
 def resting_toes(features: Tensor) -> Tensor:
     """Heights of both toes in all frames in which they rest, of features (F, 263)."""
-    places = features[:, POSITIONS].unflatten(-1, (-1, 3))  # type: ignore[no-untyped-call]
-    return torch.cat(
-        [places[features[:, CONTACTS.start + FEET.index(toe)] > 0.5, toe - 1, 1] for toe in TOES]  # no pelvis there
-    )
+    rests = features[:, [CONTACTS.start + FEET.index(toe) for toe in TOES]] > 0.5
+    return _toe_heights(features)[rests]
+
+
+def _toe_heights(features: Tensor) -> Tensor:
+    """Of features (F, 263), (F, 2)."""
+    return features[:, [POSITIONS.start + 3 * (toe - 1) + 1 for toe in TOES]]  # positions begin after the pelvis
 
 
 def lowered(features: Tensor, metres: float) -> Tensor:

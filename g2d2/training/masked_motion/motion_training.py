@@ -12,7 +12,7 @@ from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.folders import halved, replacing
 from g2d2.training.loop import run_stage
 from g2d2.training.masked_motion.captured_clips import Clip, Clips, read_clips
-from g2d2.training.masked_motion.level_floors import on_level_floors
+from g2d2.training.masked_motion.level_floors import on_floor, on_level_floors
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage, WindowDraw
 from g2d2.training.masked_motion.motion_tokens import MotionTokenPrior, MotionTransformerStage
@@ -43,7 +43,8 @@ def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Pa
     words = common_words(level if recipe.start is None else clips.train)
     log(
         f"{len(level)} training clips with mirror images, {len(clips.train) - len(level)} left out for floors that are"
-        f" not level, {len(clips.held_out)} held out, on {device}"
+        f" not level, {len(clips.held_out)} held out, on {device}; a toe is on the floor in {on_floor(level):.0%} of"
+        f" the training frames, in {on_floor(clips.train):.0%} as they were read"
     )
     clips = Clips(level, clips.held_out)
     if recipe.start is None:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eval.metrics import Scored, build_metric
 from g2d2.methods import find_method
 from g2d2.priors.locating import locate_prior
 from operators.skeleton import features_from_joints
-from pipelines.manifest import Manifest
+from pipelines.manifest import Manifest, decode_truth, read_row
 from pipelines.plan.cells import PlannedPrior, expand_cells
 from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.readiness import check_solving
@@ -155,6 +156,25 @@ def test_the_tuned_settings_come_from_a_manifest_that_is_not_judged():
     (command,) = (line for line in commands if "held_out_clips.py" in line and "tuning.parquet" in line)
     assert len(judged) == 2
     assert all(f" {manifest} " in f"{command} " for manifest in judged)
+
+
+def test_feet_of_real_clips_reconstructions_and_samples(manifests, monkeypatch, capsys):
+    """The walker of the tests slides with both feet near the floor; a body in its drawn paths is none."""
+    monkeypatch.setattr(sys, "argv", ["it", manifests["captured"], EMBEDDED])
+    runpy.run_path(str(FOLDER / "standing_feet.py"), run_name="__main__")
+    count, real, made, samples = capsys.readouterr().out.splitlines()
+    assert count == "1 clips"
+    x = decode_truth(read_row(Manifest.open(manifests["captured"]).fetch([(0, 0)]), 0))[None]
+    on, slides = (
+        float(build_metric(name)(Scored(None, x, signal="motion"))) for name in ("feet_on_floor", "foot_skating")
+    )
+    expected = f"a toe on the floor in {on:.3f}, sliding {slides:.3f}, of steps on the floor {slides / on:.3f}"
+    assert real == f"real motions: {expected}"
+    assert made.startswith(f"{EMBEDDED}, reconstructions: a toe on the floor in ")
+    assert samples.startswith(f"{EMBEDDED}, samples: a toe on the floor in ")
+    monkeypatch.setattr(sys, "argv", ["it", manifests["drawn"]])
+    with pytest.raises(SystemExit, match="it holds no ground truth"):
+        runpy.run_path(str(FOLDER / "standing_feet.py"), run_name="__main__")
 
 
 def test_clips_of_held_out_people_become_a_manifest(people, monkeypatch, capsys):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from g2d2.training.masked_motion.captured_clips import Clip
-from g2d2.training.masked_motion.level_floors import RESTING, lowered, on_level_floors, resting_toes
+from g2d2.training.masked_motion.level_floors import RESTING, lowered, on_floor, on_level_floors, resting_toes
 from operators.skeleton import features_from_joints, joints_from_features
 from tests.operators.skeleton.clips import walker
 
@@ -30,6 +30,9 @@ def test_one_bad_frame_lifts_nobody() -> None:
     clip = stored(joints)
     assert toe_heights(clip)[0].min() > 0.25
     (level,) = on_level_floors([clip])
+    assert on_floor([clip]) < 0.05
+    assert on_floor([level]) == 1
+    assert on_floor([level, clip]) == pytest.approx((1 + on_floor([clip])) / 2)
     assert toe_heights(level)[[0, -1]].flatten().tolist() == pytest.approx([RESTING] * 4, abs=2e-3)
     moved = (level.features - clip.features).float()
     heights = [3, *range(5, 67, 3)]
