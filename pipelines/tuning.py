@@ -1,11 +1,13 @@
 """From a sweep over settings to those that ship with a prior: the best of each arm and task, and all that was tried."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.metrics import MetricInfo
 from eval.record import CellResult
 from eval.statistics import Interval
 from operators import InputError
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 TRIALS = "tuning.json"
 """Beside the prior's tuned settings: everything that was tried for them."""
+
+
+@dataclass(frozen=True)
+class LikeReal:
+    """A second criterion, said before anything is tried: of settings that are nearly best, that most like real ones."""
+
+    metrics: Sequence[str]
+    """Those of which a setting's means are held against the real ones', by the sum of the differences."""
+
+    within: float
+    """How much worse than the best mean is nearly best, in the first metric's unit."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,7 @@ class Search:
     """How the best was chosen, in words."""
 
 
-def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list[Search]:
+def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = (), like: LikeReal | None = None) -> list[Search]:
     """Of every arm that has a prior, or of those named, in every task; a sweep that is not complete is refused."""
     if sweep.missing:
         left = f"{sweep.missing} of {counted(sweep.expected, 'row')}"
@@ -85,6 +98,8 @@ def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list
     raced = sweep.spec.race is not None
     if raced:
         check_raced(sweep, metric)
+        if like is not None:
+            raise InputError("near: a race has one winner an arm, confirmed by itself; tune by --near on a whole grid.")
     able = list(dict.fromkeys(cell.arm for cell in sweep.plan.cells if cell.prior))
     unknown = [name for name in arms if name not in able]
     if unknown or not able:
@@ -101,11 +116,30 @@ def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = ()) -> list
                 winner = sweep.record.best_of(task, judged[metric], arm)
             if winner is None:
                 raise InputError(f"arm {arm}: no setting of it has a {metric} in {task}; see `g2d2 status`.")
-            found.append(_search(sweep, arm, task, winner, metric))
+            if like is not None:
+                winner = _most_like_real(sweep, winner, judged[metric], like)
+            found.append(_search(sweep, arm, task, winner, metric, like))
     return found
 
 
-def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric: str) -> Search:
+def _most_like_real(sweep: StoredSweep, best: CellResult, metric: MetricInfo, like: LikeReal) -> CellResult:
+    """Of the cells of the best one's arm and task that are nearly as good, that with the real ones' means."""
+    real = sweep.record.real.get(best.task, {})
+    lacking = [name for name in like.metrics if name not in real]
+    if lacking:
+        raise InputError(
+            f"near: the sweep has no {', '.join(lacking)} of real ones; name metrics that it scores, that need nothing "
+            "but what is scored, on measurements with a truth."
+        )
+    nearly = []
+    for cell in sweep.record.of_task(best.task):
+        loss = abs(cell.ranked.get(metric.name, math.inf) - best.ranked[metric.name])
+        if cell.arm == best.arm and loss <= like.within and set(like.metrics) <= set(cell.means):
+            nearly.append(cell)
+    return min(nearly, key=lambda cell: sum(abs(cell.means[name].mean - real[name].mean) for name in like.metrics))
+
+
+def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric: str, like: LikeReal | None) -> Search:
     cells = [cell for cell in sweep.plan.cells if (cell.arm, cell.task) == (arm, task)]
     arms, split = sweep.spec.all_arms(), sweep.spec.split_by()
     choice = arms[arm] if split is None else next(iter(arms.values()))
@@ -119,7 +153,12 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
     first = sweep.spec.select.skip
     if sweep.spec.race is None:
         count = sweep.record.images(task)
-        chosen = f"best {metric} of {counted(len(cells), 'setting')} on {counted(count, 'measurement')}"
+        chosen = f"best {metric}"
+        if like is not None:
+            chosen = (
+                f"nearest to the real {' and '.join(like.metrics)} within {like.within:g} of the best {metric}, out"
+            )
+        chosen += f" of {counted(len(cells), 'setting')} on {counted(count, 'measurement')}"
     else:
         count = heat_of(sweep, arm, task).measurements  # of which the race took some at random
         chosen = raced_words(sweep, cells, winner, metric)

@@ -8,10 +8,9 @@ from torch import Tensor
 from eval.metrics.base import RowMetric, Scored
 from eval.metrics.info import Need
 from operators.skeleton import FPS, LONGEST, joints_from_features
+from operators.skeleton.feet_heights import low_toes
 from operators.skeleton.joint_names import TOES
 
-LOW = 0.05
-"""Metres below which a toe is on the floor, in both frames of a step."""
 FAST = 0.5
 """Metres per second along the floor above which it slides, in the step itself and in the mean of five."""
 WINDOW = 5
@@ -21,7 +20,7 @@ def sliding_steps(joints: Tensor) -> Tensor:
     """Whether either toe slides from each frame to the next: (B, F, 22, 3) -> (B, F - 1)."""
     toes = joints[:, :, list(TOES)]  # (B, F, 2, 3)
     speed: Tensor = torch.linalg.vector_norm((toes[:, 1:] - toes[:, :-1])[..., 0::2], dim=-1) * FPS
-    low = toes[..., 1] < LOW
+    low = low_toes(joints)  # in both frames of a step
     beyond = torch.zeros_like(speed[:, : WINDOW // 2])  # nothing moves before and after a clip
     padded = torch.cat([beyond, speed, beyond], dim=1)
     mean: Tensor = sum(padded[:, shift : shift + speed.shape[1]] for shift in range(WINDOW)) / WINDOW  # type: ignore[assignment]

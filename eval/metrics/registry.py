@@ -28,6 +28,7 @@ METRICS: "Extensions[type[RowMetric]]" = Extensions(
     "metric",
     "g2d2.metrics",
     {
+        "feet_on_floor": "eval.metrics.feet_on_floor:FeetOnFloor",
         "foot_skating": "eval.metrics.foot_skating:FootSkating",
         "foot_skating_paper": "eval.metrics.foot_skating:FootSkatingPaper",
         "location_error_50cm": "eval.metrics.path_errors:LocationError",
@@ -47,7 +48,14 @@ METRICS: "Extensions[type[RowMetric]]" = Extensions(
 
 _DEFAULTS = {
     "image": ("psnr", "ssim", "lpips_vgg", "residual"),
-    "motion": ("path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "foot_skating_paper"),
+    "motion": (
+        "path_error",
+        "location_error_50cm",
+        "trajectory_error_50cm",
+        "foot_skating",
+        "foot_skating_paper",
+        "feet_on_floor",
+    ),
 }
 
 

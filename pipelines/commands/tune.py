@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from operators import InputError
 from operators.plurals import counted
 from pipelines.console.text_table import text_table
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.tuning import Search, find_best, write_tuned
+from pipelines.tuning import LikeReal, Search, find_best, write_tuned
 
 EXAMPLE = "g2d2 tune out/cifar10/tuning/pixel --into priors/mine"
 
@@ -18,6 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", help="what is best (default: the sweep's first that has a better and a worse)")
     parser.add_argument("--arms", nargs="+", default=[], metavar="NAME", help="only these (default: all with a prior)")
     parser.add_argument(
+        "--near", nargs="+", default=[], metavar="METRIC", help="of the settings that are nearly best, take the one "
+        "whose means of these are nearest to the real ones' (default: the best)",
+    )  # fmt: skip
+    parser.add_argument("--within", type=float, metavar="LOSS", help="with --near: how much worse is nearly best")
+    parser.add_argument(
         "--into", type=Path, metavar="FOLDER", help="the prior's folder: write tuned.json there, which `preset: tuned` "
         "reads, and all trials to tuning.json (default: print only)",
     )  # fmt: skip
@@ -26,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     sweep = StoredSweep.read(SweepFolder(args.output))
     metric = args.metric or next((info.name for info in sweep.record.judged), "")
-    found = find_best(sweep, metric, args.arms)
+    found = find_best(sweep, metric, args.arms, _second(args))
     raced = sweep.spec.race is not None
     header = ("arm", "task", "tried", metric, *(["race"] if raced else []), "best")
     print(text_table([_row(search, metric, raced) for search in found], header))
@@ -42,6 +48,13 @@ def run(args: argparse.Namespace) -> int:
         write_tuned(found, sweep, args.into)
         print(f"written to {args.into}: {counted(len(found), 'best setting')}")
     return 0
+
+
+def _second(args: argparse.Namespace) -> LikeReal | None:
+    """The second criterion, if there is one."""
+    if bool(args.near) != (args.within is not None) or not (args.within or 0) >= 0:
+        raise InputError("near: give metrics with --near and a loss of 0 or more with --within, or neither.")
+    return LikeReal(args.near, args.within) if args.near else None
 
 
 def _row(search: Search, metric: str, raced: bool) -> tuple[str, ...]:

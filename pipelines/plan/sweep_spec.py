@@ -151,7 +151,8 @@ class SweepSpec(_Model):
     """One reconstruction per measurement, cell and seed."""
     metrics: list[str] | None = None
     """What is measured of every reconstruction. Where it is left out: `psnr`, `ssim`, `lpips_vgg` and `residual` of
-    images; `path_error`, its two shares of misses and `foot_skating` in both normalisations of motions."""
+    images; `path_error`, its two shares of misses and `foot_skating` in both normalisations of
+    motions, and `feet_on_floor`."""
     distribution: list[str] = []
     """Numbers about all reconstructions of a cell at once. Of images `fid`, `kid`, `fd_vgg16`, `kd_vgg16`; of motions
     `frechet_cmu`, `r_precision_cmu_top3` and others, and `fid_t2m` and so on where that evaluator was brought."""

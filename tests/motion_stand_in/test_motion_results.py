@@ -26,8 +26,11 @@ from pipelines import cli
 from pipelines.commands.submit import _work
 from pipelines.manifest import Manifest, decode_truth, read_row
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.score.stored_sweep import StoredSweep
 from pipelines.solve.attaching import Attach
 from pipelines.solve.solving import ShardSolver, SolverConfig
+from pipelines.storage.sweep_folder import SweepFolder
+from pipelines.tuning import LikeReal, find_best
 from tests.motion_stand_in.test_motion_sweep import METRICS, rows, specification
 from tests.motion_stand_in.walking import Walking
 from tests.operators.skeleton.clips import walker
@@ -106,6 +109,35 @@ def test_a_sweep_goes_on_where_it_was_and_is_shown_everywhere(folder, solved_her
     _evaluated(folder, capsys)
     _tracked(folder, skating)
     _pictured(folder, monkeypatch, capsys)
+
+
+def test_of_settings_that_are_nearly_best_the_one_with_the_real_feet_is_tuned(folder, solved_here, capsys):
+    """The two means are told apart by the table that the sweep wrote, one criterion at a time."""
+    grid = {"points": [{"learning_rate": 1.0}, {"learning_rate": 1e-9}, {"learning_rate": 0.3}]}
+    choice = {"settings": {name: value for name, value in QUICK.items() if name != "learning_rate"}}
+    spec = written(folder, "tried", solver=choice, grid=grid, select={"limit": 4}, keep={})
+    assert run("sweep", spec) == 0
+    sweep = StoredSweep.read(SweepFolder(str(folder / "tried")))
+    real = sweep.record.real["path-5"]["feet_on_floor"].mean
+    trials = {cell.parameters["learning_rate"]: cell.means for cell in sweep.record.cells}
+    nearest = min(trials, key=lambda rate: abs(trials[rate]["feet_on_floor"].mean - real))
+    best = min(trials, key=lambda rate: trials[rate]["path_error"].mean)
+    found = {within: _tuned(sweep, within) for within in (None, 0.0, 1e6)}
+    assert nearest != best
+    assert (found[None], found[0.0], found[1e6]) == (best, best, nearest)
+    capsys.readouterr()
+    assert run("tune", folder / "tried", "--near", "feet_on_floor", "--within", "1e6") == 0
+    assert f"learning_rate {nearest:g}" in capsys.readouterr().out
+    assert run("tune", folder / "tried", "--near", "feet_on_floor") == 2
+    assert run("tune", folder / "tried", "--near", "path_error", "--within", "1") == 2
+    assert "the sweep has no path_error of real ones" in capsys.readouterr().err
+
+
+def _tuned(sweep, within):
+    like = None if within is None else LikeReal(["feet_on_floor"], within)
+    (search,) = find_best(sweep, "path_error", like=like)
+    assert ("nearest to the real feet_on_floor" in search.found_by) == (within is not None)
+    return search.best.settings["learning_rate"]
 
 
 def _real_skating(folder):

@@ -29,7 +29,9 @@ from tests.pipelines import sweep_cases
 from tests.pipelines.sweep_cases import run
 
 LENGTHS = (60, 44, 80)
-METRICS = ["path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "foot_skating_paper"]
+METRICS = [
+    "path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "foot_skating_paper", "feet_on_floor",
+]  # fmt: skip
 
 
 def specification(folder, name, **changes):

@@ -9,7 +9,7 @@ import pytest
 from operators import InputError
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.tuning import TRIALS, find_best
+from pipelines.tuning import LikeReal, TRIALS, find_best
 from tests.pipelines.sweep_cases import build_manifest, run, specification, write_spec
 
 QUICK = {"steps": 4, "iterations": 3, "guidance": 1.0}
@@ -90,6 +90,11 @@ def test_a_metric_that_did_not_decide_who_stayed_is_refused(swept):
         find_best(changed(swept, {"metrics": ["ssim"]}), "psnr")
     with pytest.raises(InputError, match="take ssim, or"):  # halves are of the first alone
         find_best(changed(swept, {"metrics": ["ssim", "psnr"]}), "psnr")
+
+
+def test_a_second_criterion_is_for_whole_grids(swept):
+    with pytest.raises(InputError, match="near: a race has one winner an arm"):
+        find_best(stored(swept), "psnr", like=LikeReal(("ssim",), 0.01))
 
 
 def test_a_race_that_goes_on_is_refused(swept):

@@ -3,8 +3,8 @@
 g2d2 sweep examples/cifar10/presets/judge.yaml
 python examples/cifar10/presets/curve.py out/cifar10/presets/judge docs/figures/speed-curve.png
 
-Finished sweeps of the loop as published may follow. They have few of these photographs, so that the loop stands where the
-protocol does plus its paired difference from it on those.
+Finished sweeps of the loop as published may follow. They have few of these photographs, so that the loop stands where
+the protocol does plus its paired difference from it on those.
 """
 
 import sys

@@ -1,5 +1,6 @@
 """Settings of the masked motion prior, with one default each."""
 
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field, PositiveFloat
@@ -32,6 +33,10 @@ class MotionVQVAESettings(Settings):
     """Weight of the distance in metres between the true and the recovered root, averaged over a window's frames."""
     joint_weight: float = Field(default=4.0, ge=0)
     """Weight of the joints' mean distance in metres in the root's own frame."""
+    foot_height_weight: float = Field(default=10.0, ge=0)
+    """Weight of the mean difference in metres of ankles and toes in height: a few centimetres decide who floats."""
+    foot_speed_weight: float = Field(default=0.5, ge=0)
+    """Weight of the error in metres per second of feet over the floor while they truly rest."""
     commitment: float = Field(default=0.1, ge=0)
     """Weight of the latents' distance to their codes."""
     unquantised: float = Field(default=0.15, ge=0, lt=1)
@@ -79,13 +84,15 @@ class MotionRecipe(Recipe):
     """A tokeniser of motion and a masked transformer over its tokens, conditioned on prompts."""
 
     family: ClassVar[str] = "masked_motion"
-    fixed: ClassVar[frozenset[str]] = frozenset({"seed", "vqvae", "transformer"})
+    fixed: ClassVar[frozenset[str]] = frozenset({"seed", "start", "vqvae", "transformer"})
 
+    start: Path | None = None
+    """Folder of a prior of the same shape to go on from: its weights, codes, words and normalisation."""
     vqvae: MotionVQVAESettings = MotionVQVAESettings()
     """The tokeniser."""
-    vqvae_limits: StageLimits = StageLimits(minutes=20)
+    vqvae_limits: StageLimits = StageLimits(minutes=12)
     """Budget of the tokeniser."""
     transformer: MotionTransformerSettings = MotionTransformerSettings()
     """The prior over tokens."""
-    transformer_limits: StageLimits = StageLimits(minutes=20)
-    """Budget of the prior."""
+    transformer_limits: StageLimits = StageLimits(minutes=6)
+    """Budget of the prior, which learns clips by heart when it has more."""

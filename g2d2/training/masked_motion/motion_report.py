@@ -16,7 +16,12 @@ from g2d2.training.folders import size_megabytes
 from g2d2.training.loop import History, step_generator
 from g2d2.training.masked_motion.captured_clips import Clip, read_clips
 from g2d2.training.masked_motion.motion_card import motion_card
-from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
+from g2d2.training.masked_motion.motion_errors import (
+    foot_height_errors,
+    joint_errors,
+    path_errors,
+    resting_speed_errors,
+)
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_samples import sample_motions
 from g2d2.training.masked_motion.motion_tokeniser import reconstruct
@@ -26,6 +31,7 @@ from g2d2.training.reporting import count_parameters, write_report
 from g2d2.training.run import read_curve, take_device
 from g2d2.training.token_statistics import SHARES, code_usage, count_codes, unigram_nats
 from operators.skeleton import LONGEST, joints_from_features
+from operators.skeleton.feet_heights import low_toes
 from operators.skeleton.stick_figures import overview
 
 PROMPTS = (
@@ -40,6 +46,7 @@ PROMPTS = (
 )
 """Of the sample sheet, one column each."""
 _SHOWN = 8
+_SAMPLES = 24
 _TILE = 320
 
 
@@ -62,6 +69,11 @@ def report_motion(
         "windows": len(whole),
         "subjects": len({clip.subject for clip in clips}),
         "reconstruction": _reconstruction(made, whole),
+        "feet_on_floor": {
+            "real": feet_on_floor(whole),
+            "reconstruction": feet_on_floor(made),
+            "samples": feet_on_floor(_walks(prior, steps)),
+        },
         "codes": code_usage(own, codes),
         "encoded": len(encoded),
         "unigram_nats": unigram_nats(own, count_codes(trained_on.tokens[trained_on.active], codes)),
@@ -90,8 +102,20 @@ def _reconstruction(made: Tensor, truth: Tensor) -> dict[str, float]:
         "path_metres": path.mean().item(),
         "drift_metres": path[:, -1].mean().item(),
         "median_drift_metres": path[:, -1].median().item(),
+        "feet_mm": 1000 * foot_height_errors(made, truth).mean().item(),
+        "resting_feet_speed": resting_speed_errors(made, truth).mean().item(),
         "frames": truth.shape[1],
     }
+
+
+def feet_on_floor(features: Tensor) -> float:
+    """Share of frames in which a toe is on the floor."""
+    return low_toes(joints_from_features(features)).any(-1).float().mean().item()
+
+
+def _walks(prior: MaskedMotionPrior, steps: int) -> Tensor:
+    """What it makes of its best-known prompt."""
+    return sample_motions(prior, [PROMPTS[0]] * _SAMPLES, [prior.x_shape[0]] * _SAMPLES, range(_SAMPLES), steps)
 
 
 @torch.no_grad()
@@ -149,5 +173,6 @@ def _panels(curves: dict[str, History], unigram: float) -> list[Panel]:
     return [
         Panel("Tokeniser", "mm", curves["vqvae"], {"held_out_mm": ("joints, held out", "#1f5fa8")}),
         Panel("Root after 196 frames", "m", curves["vqvae"], {"held_out_drift": ("drift, held out", "#1f5fa8")}),
+        Panel("Feet at rest", "m/s", curves["vqvae"], {"held_out_slide": ("error, held out", "#1f5fa8")}),
         Panel("Prior", "nats per token", curves["transformer"], tokens, ("unigram", unigram)),
     ]

@@ -1,4 +1,6 @@
-"""Stage one: the tokeniser of motion, trained by reconstruction of features, joints and the root's path."""
+"""Stage one: the tokeniser of motion, trained by reconstruction of features, joints, feet and the root's path."""
+
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -7,7 +9,13 @@ from torch.nn import functional as F
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.loop import cosine_lr, step_generator
 from g2d2.training.masked_motion.captured_clips import Clip
-from g2d2.training.masked_motion.motion_errors import joint_errors, path_errors
+from g2d2.training.masked_motion.earlier_prior import take_weights
+from g2d2.training.masked_motion.motion_errors import (
+    foot_height_errors,
+    joint_errors,
+    path_errors,
+    resting_speed_errors,
+)
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionVQVAESettings
 from g2d2.training.token_statistics import code_usage
 from g2d2.training.vq_diffusion.codebook import MovingCodebook, QuantisedStage, kmeans, nearest
@@ -75,6 +83,11 @@ class MotionVQVAEStage(QuantisedStage[MotionVQVAE]):
         )
         self.weights = feature_weights(self.settings).to(device)
 
+    def start_from(self, folder: Path) -> None:
+        """Go on from the tokeniser of a prior, which must have the recipe's shape."""
+        take_weights(self.vqvae, folder, "vqvae")
+        self._keep_codebook(step_generator(self.seed, self.name, 0))
+
     def step(self, index: int, fraction: float) -> dict[str, float]:
         s = self.settings
         generator = step_generator(self.seed, self.name, index)
@@ -101,9 +114,12 @@ class MotionVQVAEStage(QuantisedStage[MotionVQVAE]):
         restored = self.normalisation.restore(made)
         errors = F.smooth_l1_loss(made, z, reduction="none").mean((0, 1))  # (263,)
         path, joints = path_errors(restored, features).mean(), joint_errors(restored, features).mean()
+        feet = foot_height_errors(restored, features).mean()
+        slides = resting_speed_errors(restored, features).mean()
         loss = (errors * self.weights).sum() + s.path_weight * path + s.joint_weight * joints
+        loss = loss + s.foot_height_weight * feet + s.foot_speed_weight * slides
         self._descend(loss + s.commitment * commitment, fraction)
-        return {"loss": loss.item(), "path": path.item(), "joints": joints.item(), **numbers}
+        return {"loss": loss.item(), "path": path.item(), "joints": joints.item(), "feet": feet.item(), **numbers}
 
     @torch.no_grad()
     def report(self) -> dict[str, float]:
@@ -120,6 +136,8 @@ class MotionVQVAEStage(QuantisedStage[MotionVQVAE]):
             "held_out_mm": 1000 * joint_errors(made, windows).mean().item(),
             "held_out_path": path_errors(made, windows).mean().item(),
             "held_out_drift": path_errors(made, windows)[:, -1].mean().item(),
+            "held_out_feet_mm": 1000 * foot_height_errors(made, windows).mean().item(),
+            "held_out_slide": resting_speed_errors(made, windows).mean().item(),
             "codes_used": float(usage["used"]),
             "code_perplexity": usage["perplexity"],
         }
@@ -131,13 +149,20 @@ class MotionVQVAEStage(QuantisedStage[MotionVQVAE]):
         torch.nn.utils.clip_grad_norm_(self.vqvae.parameters(), 1.0)
         self.optimizer.step()
 
-    @torch.no_grad()
     def _start_codebook(self, generator: torch.Generator) -> None:
-        windows = self.draw(_KMEANS_WINDOWS, generator).split(64)
-        latents = [self.vqvae.encode(self.normalisation.normalise(some.to(self.device))) for some in windows]
-        points = torch.cat(latents).mT.reshape(-1, self.settings.code_width)
+        points = self._some_latents(generator)
         self.codebook.start(kmeans(points, self.settings.codes, generator), points)
         self.quantised = True
+
+    def _keep_codebook(self, generator: torch.Generator) -> None:
+        self.codebook.start(self.vqvae.codebook.clone(), self._some_latents(generator))
+        self.quantised = True
+
+    @torch.no_grad()
+    def _some_latents(self, generator: torch.Generator) -> Tensor:
+        windows = self.draw(_KMEANS_WINDOWS, generator).split(64)
+        latents = [self.vqvae.encode(self.normalisation.normalise(some.to(self.device))) for some in windows]
+        return torch.cat(latents).mT.reshape(-1, self.settings.code_width)
 
 
 def feature_weights(settings: MotionVQVAESettings) -> Tensor:

@@ -1,6 +1,7 @@
 """Stage two: the masked transformer over motion tokens, with its text encoder."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,9 +12,10 @@ from g2d2.training.average import AveragedStage, averaged_copy, follow
 from g2d2.training.descent import Descent
 from g2d2.training.loop import step_generator
 from g2d2.training.masked_motion.captured_clips import Clip
+from g2d2.training.masked_motion.earlier_prior import take_weights
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe, MotionTransformerSettings
 from g2d2.training.masked_motion.motion_windows import TokenWindows
-from g2d2.training.masked_motion.motion_words import common_words, motion_text_encoder, motion_tokenizer
+from g2d2.training.masked_motion.motion_words import motion_text_encoder, motion_tokenizer
 from g2d2.training.token_statistics import mean_nats
 from g2d2.training.vq_diffusion.prompt_text import prompt_ids
 
@@ -21,9 +23,11 @@ from g2d2.training.vq_diffusion.prompt_text import prompt_ids
 class MotionTokenPrior(nn.Module):
     """What is trained together: the transformer over tokens and the text encoder."""
 
-    def __init__(self, settings: MotionTransformerSettings, codebook: Tensor, tokens: int, clips: list[Clip]) -> None:
+    def __init__(
+        self, settings: MotionTransformerSettings, codebook: Tensor, tokens: int, words: tuple[str, ...]
+    ) -> None:
         super().__init__()
-        self.words = common_words(clips)
+        self.words = words
         self.tokenizer = motion_tokenizer(self.words, settings)
         self.text_encoder = motion_text_encoder(settings, self.tokenizer)
         self.transformer = MotionTransformer(
@@ -105,18 +109,27 @@ class MotionTransformerStage(AveragedStage[MotionTokenPrior]):
         codebook: Tensor,
         train: tuple[TokenWindows, list[Clip]],
         held_out: tuple[TokenWindows, list[Clip]],
+        words: tuple[str, ...],
         device: torch.device,
     ) -> None:
         self.settings, self.seed, self.bf16, self.device = recipe.transformer, recipe.seed, recipe.bf16, device
         self.windows, self.held_out = train[0], held_out[0]
         torch.manual_seed(recipe.seed)
         tokens = self.windows.tokens.shape[1]
-        self.prior = MotionTokenPrior(self.settings, codebook, tokens, train[1]).to(device)
+        self.prior = MotionTokenPrior(self.settings, codebook, tokens, words).to(device)
         self.average = averaged_copy(self.prior)
         self.prompts = PromptDraw(self.prior.tokenizer, train[1], self.settings.action_share)
         self.held_out_prompts = PromptDraw(self.prior.tokenizer, held_out[1], action_share=1)
         s = self.settings
         self.descent = Descent(self.prior, _is_matrix, s.lr_matrices, s.lr_rest, weight_decay=s.weight_decay)
+
+    def start_from(self, folder: Path) -> None:
+        """Go on from a prior's weights, with the codes that the tokeniser has now."""
+        for prior in (self.prior, self.average):
+            codes = prior.transformer.codebook.clone()
+            for name in ("transformer", "text_encoder"):
+                take_weights(getattr(prior, name), folder, name)
+            prior.transformer.codebook.copy_(codes)
 
     def step(self, index: int, fraction: float) -> dict[str, float]:
         s = self.settings

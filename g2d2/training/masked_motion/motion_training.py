@@ -7,11 +7,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from g2d2.priors.masked_motion.motion_components import save_normalisation
+from g2d2.priors.masked_motion.motion_components import load_normalisation, save_normalisation
 from g2d2.priors.masked_motion.motion_vqvae import MotionVQVAE
 from g2d2.training.folders import halved, replacing
 from g2d2.training.loop import run_stage
 from g2d2.training.masked_motion.captured_clips import Clip, Clips, read_clips
+from g2d2.training.masked_motion.level_floors import on_floor, on_level_floors
 from g2d2.training.masked_motion.motion_recipe import MotionRecipe
 from g2d2.training.masked_motion.motion_tokeniser import MotionVQVAEStage, WindowDraw
 from g2d2.training.masked_motion.motion_tokens import MotionTokenPrior, MotionTransformerStage
@@ -23,6 +24,7 @@ from g2d2.training.masked_motion.motion_windows import (
     encoded_once,
     joined,
 )
+from g2d2.training.masked_motion.motion_words import common_words
 from g2d2.training.run import claim, take_device, write_curve
 from g2d2.training.vq_diffusion.prompt_text import save_tokenizer
 from operators.errors import InputError
@@ -37,8 +39,18 @@ def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Pa
     claim(recipe)
     device = take_device(recipe)
     clips = read_clips(recipe.data)
-    log(f"{len(clips.train)} training clips with mirror images, {len(clips.held_out)} held out, on {device}")
-    normalisation = MotionNormalisation.from_clips([clip.features for clip in clips.train])
+    level = on_level_floors(clips.train)
+    words = common_words(level if recipe.start is None else clips.train)
+    log(
+        f"{len(level)} training clips with mirror images, {len(clips.train) - len(level)} left out for floors that are"
+        f" not level, {len(clips.held_out)} held out, on {device}; a toe is on the floor in {on_floor(level):.0%} of"
+        f" the training frames, in {on_floor(clips.train):.0%} as they were read"
+    )
+    clips = Clips(level, clips.held_out)
+    if recipe.start is None:
+        normalisation = MotionNormalisation.from_clips([clip.features for clip in clips.train])
+    else:
+        normalisation = load_normalisation(recipe.start)
 
     encoded = recipe.out / "tokens.safetensors"
     vqvae = _tokeniser(recipe, clips, normalisation, encoded.exists(), device)
@@ -51,7 +63,11 @@ def train_motion(recipe: MotionRecipe, log: Callable[[str], None] = print) -> Pa
     )
     few = cut_clips(clips.held_out, 1, recipe.seed)
     held_out = encode_windows(vqvae, normalisation, clips.held_out, few[:: max(1, len(few) // _REPORTED)])
-    stage = MotionTransformerStage(recipe, vqvae.codebook, (windows, clips.train), (held_out, clips.held_out), device)
+    stage = MotionTransformerStage(
+        recipe, vqvae.codebook, (windows, clips.train), (held_out, clips.held_out), words, device
+    )
+    if recipe.start is not None:
+        stage.start_from(recipe.start)
 
     def export() -> None:
         export_motion(recipe.exported, vqvae, stage.average, normalisation)
@@ -95,6 +111,8 @@ def _tokeniser(
     windows = windows[:: -(-len(windows) // _REPORTED)]
     draw = WindowDraw(clips.train, recipe.vqvae.window)
     stage = MotionVQVAEStage(recipe, draw, windows, normalisation, device)
+    if recipe.start is not None:
+        stage.start_from(recipe.start)
     write_curve(recipe.out, stage.name, run_stage(stage, recipe.vqvae_limits, recipe.out, frozen=frozen))
     return stage.vqvae.eval().requires_grad_(False)  # type: ignore[no-any-return]
 

@@ -111,7 +111,7 @@ def test_a_metric_is_built_once():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: build_metric("psnrr"), "metric is 'psnrr' (did you mean 'psnr'?): it must be one of foot_skating"),
+        (lambda: build_metric("psnrr"), "metric is 'psnrr' (did you mean 'psnr'?): it must be one of feet_on_floor"),
         (lambda: build_metric("ssim", {"window": "round"}), "window is 'round': it must be 'gaussian' or 'uniform'"),
         (lambda: build_metric("psnr", {"peak": 2}), "unknown setting 'peak'"),
         (lambda: build_metric("psnr", device="abacus"), "device is 'abacus'"),

@@ -121,6 +121,34 @@ def test_both_normalisations():
     assert build_metric("foot_skating_paper")(batch).tolist() == pytest.approx([59 / 195])
 
 
+def standing(lift=0.0):
+    """Features of a body that stands with its lowest toe on the floor, each frame lifted by these metres."""
+    joints = walker(1, dtype=torch.float64).expand(41, -1, -1).clone()
+    joints[..., 1] -= joints[:, [10, 11], 1].min()
+    x = features_from_joints(joints[None])
+    x[..., 3] += lift
+    x[..., 5:67:3] += torch.as_tensor(lift).reshape(-1, 1)
+    return Scored(None, x, signal="motion")
+
+
+def test_who_floats_has_no_feet_on_the_floor():
+    """Ten frames of 40 are in the air, and nobody slides: only one of the two metrics tells."""
+    lift = torch.zeros(40, dtype=torch.float64)
+    lift[10:20] = 0.08
+    for metres, share in ((0.0, 1.0), (0.04, 1.0), (0.08, 0.0), (lift, 0.75)):
+        assert float(build_metric("feet_on_floor")(standing(metres))) == pytest.approx(share)
+        assert float(build_metric("foot_skating")(standing(metres))) == 0
+
+
+def test_one_toe_on_the_floor_is_enough():
+    x = standing().x
+    x[..., 4 + 3 * 9 + 1] += 0.3  # the left one
+    assert float(build_metric("feet_on_floor")(Scored(None, x, signal="motion"))) == 1
+    x[..., 4 + 3 * 10 + 1] += 0.3
+    assert float(build_metric("feet_on_floor")(Scored(None, x, signal="motion"))) == 0
+    assert metric_info("feet_on_floor").direction == "none"
+
+
 def by_scipy(joints):
     """The same count with other tools."""
     toes = joints[:, [10, 11]]

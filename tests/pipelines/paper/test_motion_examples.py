@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval.distribution.motion_names import set_names
+from eval.metrics import Scored, build_metric
 from g2d2.methods import find_method
 from g2d2.priors.locating import locate_prior
 from operators.skeleton import features_from_joints
-from pipelines.manifest import Manifest
+from pipelines.manifest import Manifest, decode_truth, read_row
 from pipelines.plan.cells import PlannedPrior, expand_cells
 from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.readiness import check_solving
@@ -103,18 +104,16 @@ def test_the_minis_ask_their_questions(manifests):
     assert [cell.settings["iterations"] for cell in planned("mini-iterations", manifests)[1]] == [1, 5, 20, 40]
 
 
-def test_settings_are_chosen_where_nothing_is_judged():
-    """Star and Markov have the same trials, on rows beyond those of every mini on the same manifest."""
+def test_star_and_markov_are_tuned_alike():
     tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
     arms = tuning.all_arms()
     assert arms["star"].grid == arms["markov"].grid
-    judged = [spec.select for spec in SPECS.values() if spec.manifest == tuning.manifest]
-    assert len(judged) == 3
-    assert all(one.skip + one.limit <= tuning.select.skip for one in judged)
+    assert len(arms["star"].grid.points) == 8
 
 
-def test_clips_of_held_out_people_become_a_manifest(tmp_path, monkeypatch, capsys):
-    """Of people 0 to 39 some are held out by the hash of their number; each keeps at most 196 frames."""
+@pytest.fixture
+def people(tmp_path):
+    """Of people 0 to 39 some are held out by the hash of their number; each walks and jumps, for 229 frames."""
     rows = []
     for person in range(40):
         joints = np.round(walker(230, speed=0.02 + 0.001 * person).numpy() * 2000).astype(np.int16)
@@ -122,14 +121,74 @@ def test_clips_of_held_out_people_become_a_manifest(tmp_path, monkeypatch, capsy
         row = {"clip": f"{person:02d}_01", "subject": person, "label": "walk, veer left", "joints": steps.tobytes()}
         rows += [row, row | {"clip": f"{person:02d}_02", "label": "jump", "joints": steps[::-1].tobytes()}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "joints.parquet")
-    monkeypatch.setattr(sys, "argv", ["it", str(tmp_path / "joints.parquet"), str(tmp_path / "walks.parquet")])
+    return tmp_path
+
+
+def held_out(folder, monkeypatch, out, *more):
+    words = ["it", folder / "joints.parquet", folder / f"{out}.parquet", *more]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
     runpy.run_path(str(FOLDER / "held_out_clips.py"), run_name="__main__")
-    kept = pq.read_table(tmp_path / "walks.parquet").to_pylist()
+
+
+def built(folder, name, *more):
+    """A manifest's clips by their ids, its rows and its length."""
+    words = ("manifest", "build", folder / f"{name}.parquet", folder / name, "--signal", "motion", "--task", "path-5")
+    assert run(*words, *more) == 0
+    (rows,) = Manifest.open(str(folder / name)).index(("id", "prompt", "x_shape"))
+    return [id.split("/")[1] for id in rows["id"].to_pylist()], rows
+
+
+def test_settings_are_chosen_on_clips_that_nothing_judges(people, monkeypatch):
+    """By the ids of clips, as README.md builds the three manifests: all that is judged, then what is left."""
+    held_out(people, monkeypatch, "walks", "walk")
+    walks, _ = built(people, "walks", "--limit", "2")
+    held_out(people, monkeypatch, "actions", "")
+    actions, _ = built(people, "actions", "--limit", "4")
+    held_out(people, monkeypatch, "tuning", "walk", people / "walks", people / "actions")
+    tuning, _ = built(people, "tuning")
+    assert (len(walks), len(actions)) == (2, 4)
+    assert set(walks) & set(actions), "the first rows of both are of the same people"
+    assert tuning
+    assert not set(tuning) & {*walks, *actions}
+    assert all(name.endswith("_01") for name in tuning)
+
+
+def test_the_tuned_settings_come_from_a_manifest_that_is_not_judged():
+    tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
+    assert tuning.manifest not in {spec.manifest for spec in SPECS.values()}
+    judged = {spec.manifest for spec in SPECS.values() if spec.prior == EMBEDDED} - {SPECS["mini"].manifest}
+    commands = (FOLDER / "README.md").read_text().replace("\\\n", " ").splitlines()
+    (command,) = (line for line in commands if "held_out_clips.py" in line and "tuning.parquet" in line)
+    assert len(judged) == 2
+    assert all(f" {manifest} " in f"{command} " for manifest in judged)
+
+
+def test_feet_of_real_clips_reconstructions_and_samples(manifests, monkeypatch, capsys):
+    """The walker of the tests slides with both feet near the floor; a body in its drawn paths is none."""
+    monkeypatch.setattr(sys, "argv", ["it", manifests["captured"], EMBEDDED])
+    runpy.run_path(str(FOLDER / "standing_feet.py"), run_name="__main__")
+    count, real, made, samples = capsys.readouterr().out.splitlines()
+    assert count == "1 clips"
+    x = decode_truth(read_row(Manifest.open(manifests["captured"]).fetch([(0, 0)]), 0))[None]
+    on, slides = (
+        float(build_metric(name)(Scored(None, x, signal="motion"))) for name in ("feet_on_floor", "foot_skating")
+    )
+    expected = f"a toe on the floor in {on:.3f}, sliding {slides:.3f}, of steps on the floor {slides / on:.3f}"
+    assert real == f"real motions: {expected}"
+    assert made.startswith(f"{EMBEDDED}, reconstructions: a toe on the floor in ")
+    assert samples.startswith(f"{EMBEDDED}, samples: a toe on the floor in ")
+    monkeypatch.setattr(sys, "argv", ["it", manifests["drawn"]])
+    with pytest.raises(SystemExit, match="it holds no ground truth"):
+        runpy.run_path(str(FOLDER / "standing_feet.py"), run_name="__main__")
+
+
+def test_clips_of_held_out_people_become_a_manifest(people, monkeypatch, capsys):
+    """Each keeps at most 196 frames."""
+    held_out(people, monkeypatch, "walks")
+    kept = pq.read_table(people / "walks.parquet").to_pylist()
     assert 0 < len(kept) < 20
     assert {row["prompt"] for row in kept} == {"a person walks, veers left"}
     assert f"{len(kept)} clips of {len(kept)} people" in capsys.readouterr().out
-    words = ("manifest", "build", tmp_path / "walks.parquet", tmp_path / "m", "--signal", "motion", "--task", "path-5")
-    assert run(*words) == 0
-    (places,) = Manifest.open(str(tmp_path / "m")).index(("id", "prompt", "x_shape"))
+    _, places = built(people, "walks")
     assert set(places["prompt"].to_pylist()) == {"a person walks, veers left"}
     assert [row[0] for row in places["x_shape"].to_pylist()] == [196] * len(kept)
