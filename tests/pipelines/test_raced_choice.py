@@ -9,7 +9,7 @@ import pytest
 from operators import InputError
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.tuning import LikeReal, TRIALS, find_best
+from pipelines.tuning import TRIALS, LikeReal, find_best
 from tests.pipelines.sweep_cases import build_manifest, run, specification, write_spec
 
 QUICK = {"steps": 4, "iterations": 3, "guidance": 1.0}

@@ -33,7 +33,7 @@ def resting_speed_errors(made: Tensor, truth: Tensor) -> Tensor:
     """
     moved, really = (joints_from_features(x, joints=FEET)[..., 0::2].diff(dim=1) * FPS for x in (made, truth))
     rests = truth[:, :-1, CONTACTS] > 0.5  # (B, F - 1, 4)
-    errors = torch.linalg.vector_norm(moved - really, dim=-1)
+    errors: Tensor = torch.linalg.vector_norm(moved - really, dim=-1)
     return (errors * rests).sum((1, 2)) / rests.sum((1, 2)).clamp(min=1)
 
 
