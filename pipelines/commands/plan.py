@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
         warnings += _not_covered(plan.cells, seconds, left, bench)
     if seconds is not None and search is not None:
         each = seconds.total({cell.id: 1 for cell in plan.cells})
-        bounds = [count * one / len(plan.cells) for count, one in zip(search.cost(), (each[0], each[2]), strict=True)]
+        fewest, most = search.cost()
+        bounds = fewest * each[0] / len(plan.cells), most * each[2] / len(plan.cells)
         facts["search"] |= bill(bounds, devices, price)
     if seconds is not None and races:
         ends = [seconds.race(heat, len(spec.seeds)) for heat in races]
