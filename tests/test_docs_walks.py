@@ -235,6 +235,8 @@ WALKS = [
             "g2d2 manifest build out/paper/motion/walks.parquet": "a data set; the same test",
             "g2d2 manifest build out/paper/motion/actions.parquet": "a data set; the same test",
             "g2d2 score out/paper/motion/captured-minis": "a sweep of minutes",
+            "g2d2 manifest build out/paper/motion/tuning.parquet": "a data set; the same test",
+            "g2d2 tune out/paper/motion/tuning": "a sweep of minutes; tests/motion_stand_in has a small one",
             "python examples/paper/motion/nearest_prompts.py": "a long sweep; tests/motion_stand_in has a small one",
             "python examples/paper/motion/film_strips.py": "a long sweep; tests/motion_stand_in has a small one",
             "g2d2 manifest build HumanML3D/": "a data set; the same test",
