@@ -36,6 +36,7 @@ def main(source: Path, out: Path, word: str, judged: list[str]) -> None:
         taken[row["person"]] += 1
     if not rows:
         sys.exit(f"{source}: no clip of a held-out person that is left has the word {word!r} in its label")
+    out.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist([row for _, row in sorted(rows, key=lambda one: one[0])]), out)
     print(f"{out}: {len(rows)} clips of {len(taken)} people")
 
