@@ -15,6 +15,7 @@ class FeetOnFloor(RowMetric):
 
     name = "feet_on_floor"
     summary = "share of frames with a toe below 5 cm; to be held against that of the real ones"
+    share = True
     signals = ("motion",)
     needs: ClassVar[tuple[Need, ...]] = ()
 

@@ -28,7 +28,7 @@ class VariationalStep:
         shared = batch.shared
         self.budgets = Budgets(batch.settings, batch.y.device)
         batch.random.expect("relaxation", shared.steps, max(self.budgets.most))
-        goal = _resting_residual(batch) if any(row.discrepancy for row in batch.settings) else None
+        goal = resting_residual(batch) if any(row.discrepancy for row in batch.settings) else None
         self.look_every = _look_every(batch.y.device) if goal is not None and not prior.static_shapes else None
         self.part = Part.whole(batch, condition.active, goal, prior.decode_rows)
         self.optimizer: RowOptimizer | None = None
@@ -121,7 +121,7 @@ class VariationalStep:
         return self.batch.random.gumbel("relaxation", tuple(like.shape[1:]), step, iteration, rows)
 
 
-def _resting_residual(batch: Batch[G2D2Settings]) -> Tensor:
+def resting_residual(batch: Batch[G2D2Settings]) -> Tensor:
     """The misfit below which a row rests: so many times that of noise alone. (B,)"""
     goal = batch.vector("discrepancy", 1) * batch.sigma * batch.operator.noise_norm(batch.y)
     return goal.square() if batch.shared.likelihood == "squared" else goal

@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.record.headline import worse_than_nothing
 from eval.report import render_page
 from operators.pictures import write_bytes
-from pipelines.report import PAGE, race_sections, read_report
+from pipelines.report import PAGE, own_sections, read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     against = [StoredSweep.read(SweepFolder(one)) for one in args.against]
     chosen = sweep if args.metrics is None else sweep.only(args.metrics)
     report = read_report(chosen, args.cells, args.measurement, against)
-    more = race_sections(chosen)
+    more = own_sections(chosen)
     files = [_write_page(folder, render_page(report, more), args.out)]
     if args.figures is not None:
         files += map(str, write_figures(report, args.figures, more))

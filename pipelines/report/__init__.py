@@ -9,7 +9,7 @@ from pipelines.report.sweep_report import read_report
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 
-__all__ = ["PAGE", "race_sections", "read_report", "render_report", "render_sweep"]
+__all__ = ["PAGE", "own_sections", "read_report", "render_report", "render_sweep"]
 
 PAGE = "report/index.html"
 """Where the page lies in a sweep's folder."""
@@ -35,6 +35,9 @@ def render_sweep(
     sweep: StoredSweep, extra_sections: Sequence[Section] = (), cells: Sequence[str] = (), home: str = ""
 ) -> bytes:
     """The page of a sweep that is read already; `home` is a relative link to a page that lists it."""
-    return render_page(
-        read_report(sweep, cells), [*search_sections(sweep), *race_sections(sweep), *extra_sections], home
-    )
+    return render_page(read_report(sweep, cells), [*own_sections(sweep), *extra_sections], home)
+
+
+def own_sections(sweep: StoredSweep) -> list[Section]:
+    """What a search and a race add to a page; none where the sweep is neither."""
+    return [*search_sections(sweep), *race_sections(sweep)]

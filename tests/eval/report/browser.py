@@ -37,6 +37,10 @@ NEEDS_BROWSER = [
 """Marks of modules that open pages."""
 
 
+class Navigated(Exception):
+    """The page that was asked is being left for another one."""
+
+
 class Browser:
     """One browser with one page."""
 
@@ -83,6 +87,8 @@ class Browser:
         while True:
             message = json.loads((await self.socket.receive()).data)
             if message.get("id") == self._number:
+                if "navigated" in message.get("error", {}).get("message", ""):
+                    raise Navigated
                 assert "error" not in message, message
                 return message["result"]
             self._note(message)
@@ -113,9 +119,15 @@ class Browser:
 
     def wait(self, condition):
         end = time.monotonic() + PATIENCE
-        while not self.run(condition):
+        while not self._holds(condition):
             assert time.monotonic() < end, f"never true: {condition}"
             time.sleep(0.05)
+
+    def _holds(self, condition):
+        try:
+            return self.run(condition)
+        except Navigated:  # asked between two pages
+            return False
 
     def choose(self, name, value):
         """As a reader does with a select element."""

@@ -5,8 +5,7 @@ import copy
 import pytest
 import torch
 
-from g2d2.methods.base import Batch
-from g2d2.methods.g2d2 import G2D2, _resting_residual
+from g2d2.methods.g2d2 import G2D2
 from g2d2.priors import load_prior, random_prior
 from g2d2.transitions import log_markov_marginal
 from operators import TASKS, InputError, build_operator, measure, stack_operators
@@ -317,14 +316,3 @@ def test_without_moves_markov_never_revises_a_token_and_with_them_it_ends_on_alp
     assert torch.equal(still.argmax(dim=1), z_t)
     assert still[0, 5].min() == 1
     assert torch.allclose(moved[:, :-1], log_alpha.exp(), atol=1e-6)
-
-
-def test_a_row_rests_at_the_misfit_of_noise_alone():
-    """One norm of a picture's noise is sqrt(m) long; of key frames every one adds the mean length of its own noise."""
-    image = build_operator("identity", x_shape=(3, 8, 8))
-    path = build_operator("path", {"keyframes": 5}, x_shape=(60, 263))
-    rows = [settings(discrepancy=1.0), settings(discrepancy=2.0)]
-    for operator, noise in ((image, 192**0.5), (path, 5 * 1.59577)):
-        y = torch.zeros(2, *operator.y_shape)
-        batch = Batch(operator, y, torch.tensor([0.1, 0.05]), rows, ["", ""], [0, 1])
-        assert _resting_residual(batch).tolist() == pytest.approx([0.1 * noise, 0.1 * noise], rel=1e-5)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from g2d2.methods import variational_step
+from g2d2.methods.base import Batch
 from g2d2.methods.g2d2 import G2D2
 from g2d2.priors import load_prior
 from operators import TASKS, build_operator, measure, stack_operators
@@ -143,3 +144,14 @@ def test_rows_with_operators_of_their_own_keep_them_when_others_leave(prior):
     for row in range(3):
         alone = METHOD.run(prior, masks[row], y[row : row + 1], rows[row], prompts="a frog", seeds=[row])
         same_row(alone, 0, together, row)
+
+
+def test_a_row_rests_at_the_misfit_of_noise_alone():
+    """One norm of a picture's noise is sqrt(m) long; of key frames every one adds the mean length of its own noise."""
+    image = build_operator("identity", x_shape=(3, 8, 8))
+    path = build_operator("path", {"keyframes": 5}, x_shape=(60, 263))
+    rows = [settings(discrepancy=1.0), settings(discrepancy=2.0)]
+    for operator, noise in ((image, 192**0.5), (path, 5 * 1.59577)):
+        y = torch.zeros(2, *operator.y_shape)
+        batch = Batch(operator, y, torch.tensor([0.1, 0.05]), rows, ["", ""], [0, 1])
+        assert variational_step.resting_residual(batch).tolist() == pytest.approx([0.1 * noise, 0.1 * noise], rel=1e-5)

@@ -147,7 +147,7 @@ def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--metrics", "psnr"), "metrics: 'psnr' does not score motions; choose from foot_skating"),
+        (("--metrics", "psnr"), "metrics: 'psnr' does not score motions; choose from feet_on_floor"),
         (("--metrics", "foot_skatin"), "metrics: 'foot_skatin' is unknown (did you mean 'foot_skating'?)"),
         (("--metrics", "fid_t2m"), "metrics: fid_t2m needs the evaluator of Guo et al.; give --evaluator t2m:FOLDER"),
         (("--task", "path-3"), "task: 'path-3' is none of motions"),
