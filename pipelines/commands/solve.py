@@ -109,11 +109,11 @@ def run(args: argparse.Namespace) -> int:
     for t in args.record:
         if not 1 <= t <= steps:
             raise InputError(f"record: {t} is not a step between 1 and {steps}.")
-    _warn_of_words(task)
     items, refused = _items(task, stems)
     code = report_refused("solve", refused, len(stems))
     if not items:
         return code
+    _warn_of_words(task)
     done = {item.stem: record for item in items if not args.again and (record := _finished(item, args.out)) is not None}
     todo = [item for item in items if item.stem not in done]
     args.out.mkdir(parents=True, exist_ok=True)

@@ -93,8 +93,9 @@ def test_what_cannot_be_solved_is_one_sentence(words, sentence, tmp_path, capsys
 
 
 def test_a_prior_of_pictures_is_refused(tmp_path, capsys):
-    assert solve(tmp_path / "out", "--path", "circle", prior="cifar10") == 2
-    assert "motion" in capsys.readouterr().err
+    assert solve(tmp_path / "out", "--path", "circle", "--prompt", "a person walks", prior="cifar10") == 2
+    sentence = "prior: it makes images, and these are motions; choose one such as cmu-motion."
+    assert capsys.readouterr().err.strip() == f"g2d2 solve: {sentence}"
 
 
 def test_pictures_still_need_an_operator(tmp_path, capsys):
