@@ -204,7 +204,7 @@ def _item(task: Task, stem: str, path: Path) -> Item:
         args.prompt, task.digest, args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
     key = blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
-    return Item(stem, truth, y, operator, degrade.operator, seed, key)
+    return Item(stem, truth, y, operator, degrade.operator, seed, args.prompt, key)
 
 
 def _picture(task: Task, path: Path) -> Tensor:
@@ -275,7 +275,8 @@ def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
         return
     quality = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
     if "path_error" in summary:
-        quality = f"path error {summary['path_error']:.3f} m  foot skating {summary['foot_skating']:.3f}  "
+        feet = f"foot skating {summary['foot_skating']:.3f}  feet on floor {summary['feet_on_floor']:.3f}"
+        quality = f"path error {summary['path_error']:.3f} m  {feet}  "
     ratio = summary["residual"]
     fit = f"residual {summary['residual_norm']:.2g}"
     if ratio is not None and math.isfinite(ratio):
