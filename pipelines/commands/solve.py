@@ -109,11 +109,11 @@ def run(args: argparse.Namespace) -> int:
     for t in args.record:
         if not 1 <= t <= steps:
             raise InputError(f"record: {t} is not a step between 1 and {steps}.")
-    _warn_of_words(task)
     items, refused = _items(task, stems)
     code = report_refused("solve", refused, len(stems))
     if not items:
         return code
+    _warn_of_words(task)
     done = {item.stem: record for item in items if not args.again and (record := _finished(item, args.out)) is not None}
     todo = [item for item in items if item.stem not in done]
     args.out.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ def _item(task: Task, stem: str, path: Path) -> Item:
         args.prompt, task.digest, args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
     key = blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
-    return Item(stem, truth, y, operator, degrade.operator, seed, key)
+    return Item(stem, truth, y, operator, degrade.operator, seed, args.prompt, key)
 
 
 def _picture(task: Task, path: Path) -> Tensor:
@@ -275,7 +275,8 @@ def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
         return
     quality = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
     if "path_error" in summary:
-        quality = f"path error {summary['path_error']:.3f} m  foot skating {summary['foot_skating']:.3f}  "
+        feet = f"foot skating {summary['foot_skating']:.3f}  feet on floor {summary['feet_on_floor']:.3f}"
+        quality = f"path error {summary['path_error']:.3f} m  {feet}  "
     ratio = summary["residual"]
     fit = f"residual {summary['residual_norm']:.2g}"
     if ratio is not None and math.isfinite(ratio):

@@ -12,7 +12,14 @@ from torch import Tensor
 from operators import InputError, build_operator
 from operators.signals.motion import SHORTEST, shape_problem
 from operators.skeleton.clip_features import windows
-from operators.skeleton.drawn_paths import drawn_path, named_path, packaged_paths, packaged_prompts, path_names
+from operators.skeleton.drawn_paths import (
+    drawn_path,
+    named_path,
+    packaged_paths,
+    packaged_prompts,
+    path_names,
+    path_text,
+)
 from operators.skeleton.joint_names import FEATURES
 from pipelines.console.options import item_seed
 from pipelines.console.progress import progress
@@ -167,6 +174,6 @@ def read_drawing(path: str, frames: int) -> Drawn:
         store = open_store(folder or ("/" if path.startswith("/") else "."))
         if not store.exists(file):
             raise InputError(f"path: there is no file {path}.")
-        text = store.read_bytes(file).decode("utf-8-sig", "replace")
+        text = path_text(store.read_bytes(file), path)
     places, heights = drawn_path(text, path, frames)
     return torch.from_numpy(places), None if heights is None else torch.from_numpy(heights)

@@ -232,6 +232,14 @@ def test_a_path_that_leaves_the_floor(tmp_path, capsys):
     assert "its path leaves the floor, with a height of 9 m" in capsys.readouterr().err
 
 
+def test_a_drawn_path_of_another_encoding_is_named(tmp_path, capsys):
+    (tmp_path / "mine.csv").write_text("x,z\n0,0\n0,2\n", encoding="utf-16")
+    assert build(tmp_path / "mine.csv", tmp_path / "m") == 2
+    assert "mine.csv: it is no text in UTF-8" in capsys.readouterr().err
+    (tmp_path / "mine.csv").write_bytes(b"\xef\xbb\xbfx,z\r0,0\r0,2\r")
+    assert build(tmp_path / "mine.csv", tmp_path / "m") == 0
+
+
 def test_options_of_motions_say_nothing_about_pictures(tmp_path, capsys):
     assert run("manifest", "build", tmp_path, tmp_path / "m", "--task", "sr4-32", "--fps", "30") == 2
     assert "--fps: it says nothing about the signal 'image'" in capsys.readouterr().err
