@@ -153,6 +153,9 @@ def test_arrays_of_features_and_joints(tmp_path, capsys):
     high = clip(50)
     high[12:, 3] = 48
     np.save(folder / "high.npy", high)
+    large = clip(50)
+    large[9, 200] = 1e5
+    np.save(folder / "large.npy", large)
     (folder / "text.npy").write_text("no array")
     np.savez(folder / "several", clip(50))
     (folder / "several.npz").rename(folder / "several.npy")
@@ -162,6 +165,7 @@ def test_arrays_of_features_and_joints(tmp_path, capsys):
     assert "clip nan.npy: 1 of its 50 frames have NaN or infinite values, frame 7 the first." in said
     for name in ("text", "several"):
         assert f"clip {name}.npy: it cannot be read as a NumPy array" in said
+    assert "large: as a truth, a feature of frame 9 is 1e+05: it must be within 65504." in said
     assert "clip none.npy: it has 0 frames" in said
     assert "clip scalar.npy: it has shape ()" in said
     assert "clip high.npy: its path leaves the floor, with its root at a height of 48 m in frame 12" in said
