@@ -16,7 +16,9 @@ from operators.errors import InputError
 Array = NDArray[np.float64]
 
 GROUP, PAIRS = 32, 300
-"""Texts among which the right one is looked for, and random pairs of motions."""
+"""Motions among which a text's own is looked for, and random pairs of motions."""
+_SAME = 1e-4
+"""Of a text's length: nearer are the same words, whose embeddings other batches may have rounded otherwise."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ def set_score(
 def r_precision(
     texts: NDArray[Any], motions: NDArray[Any], seed: int = 0, top: int = TOPS[-1], group: int = GROUP
 ) -> float:
-    """How often a motion's own text is among the `top` nearest of `group`, in groups that the seed draws.
+    """How often a text's own motion is among the `top` nearest of `group`, in groups that the seed draws.
 
-    Another motion's text that is as near, such as the same words, is no rival. Pairs that fill no whole group are left
-    out, as published: another size of group would be another number.
+    As published, motions are ranked for each text, and pairs that fill no whole group are left out: the other
+    direction, or another size of group, would be another number. A motion whose text has the same words is no rival.
     """
     texts, motions = _paired(texts, motions)
     if len(texts) < group:
@@ -70,9 +72,11 @@ def r_precision(
     hits = total = 0
     for start in range(0, len(order) - group + 1, group):
         chosen = order[start : start + group]
-        distances = np.linalg.norm(motions[chosen][:, None] - texts[chosen][None], axis=-1)  # (motions, texts)
-        nearer = (distances < np.diag(distances)[:, None]).sum(axis=1)
-        hits += int((nearer < top).sum())
+        own = texts[chosen][:, None]
+        distances = np.linalg.norm(own - motions[chosen], axis=-1)  # (texts, motions)
+        rivals = np.linalg.norm(own - texts[chosen], axis=-1) > _SAME * np.linalg.norm(own, axis=-1)
+        nearer = rivals & (distances < np.diag(distances)[:, None])
+        hits += int((nearer.sum(axis=1) < top).sum())
         total += group
     return hits / total
 

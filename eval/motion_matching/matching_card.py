@@ -13,6 +13,8 @@ from eval.motion_matching.matching_recipe import MatchingRecipe
 from g2d2.training.folders import size_megabytes
 from g2d2.training.masked_motion.captured_clips import ACKNOWLEDGEMENT
 
+DISTANCES = ("halves", "to_train")
+"""Numbers that are Frechet distances between sets of real motions."""
 _REPEATS = 20
 _CARD = """# Embedded evaluator of motions
 
@@ -28,14 +30,14 @@ Trained on {train} clips, mirror images among them, for {steps} steps (seed {see
 `python -m eval.motion_matching --data FOLDER --out OUT`. How long was chosen on some of the people it is trained on.
 
 On {held} windows of {subjects} people held out, the same as the motion prior's, in groups of 32,
-mean of {repeats} draws:
+mean of {repeats} draws, the share of prompts whose own motion is among the nearest:
 
 | R-precision | top 1 | top 2 | top 3 |
 |---|---|---|---|
 | motions with their own prompts | {own} |
 | motions dealt to prompts at random | {chance} |
 
-The second row is chance: windows of one clip, and clips of one label, have the same prompt, which counts as right.
+The second row is chance: windows of one clip, and clips of one label, have the same prompt and are no rivals.
 The Frechet distance between two random halves of these windows is {halves:.4f}, and from all of them to
 {train_windows} windows of the training clips {to_train:.4f}.
 """
@@ -52,7 +54,7 @@ def matching_numbers(folder: Path, held: Sequence[tuple[Tensor, str]], train: Se
         numbers |= {f"own_top{top}": float(np.mean(draws)), f"chance_top{top}": float(np.mean(dealt))}
     order, half = random.permutation(len(motions)), len(motions) // 2
     halves = set_frechet(motions[order[:half]], motions[order[half:]])
-    return numbers | {"halves": halves, "to_train": set_frechet(evaluator.motions(train), motions)}
+    return numbers | dict(zip(DISTANCES, (halves, set_frechet(evaluator.motions(train), motions)), strict=True))
 
 
 def matching_card(
@@ -74,7 +76,6 @@ def matching_card(
         subjects=subjects,
         repeats=_REPEATS,
         train_windows=windows,
-        halves=numbers["halves"],
-        to_train=numbers["to_train"],
+        **{name: numbers[name] for name in DISTANCES},
         **{row: " | ".join(f"{numbers[f'{row}_top{top}']:.3f}" for top in TOPS) for row in ("own", "chance")},
     )

@@ -1,6 +1,6 @@
 """`train_matching`: a matching network from captured clips, by what tells each clip's prompt from others in a batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch.nn.functional import log_softmax
 from torch.nn.utils.rnn import pad_sequence
 
 from eval.embedding_sets import GROUP, r_precision
-from eval.motion_matching.matching_card import matching_card, matching_numbers
+from eval.motion_matching.matching_card import DISTANCES, matching_card, matching_numbers
 from eval.motion_matching.matching_network import STRIDE, MatchingNetwork, MatchingSettings
 from eval.motion_matching.matching_recipe import MatchingRecipe
 from eval.motion_matching.prompt_words import vocabulary
@@ -40,18 +40,36 @@ def train_matching(recipe: MatchingRecipe, log: Callable[[str], None] = print) -
     history = run_stage(stage, recipe.limits, recipe.out, on_save=export)
     write_curve(recipe.out, NAME, history)
     export()
-    whole = [clip.features[:LONGEST].float() for clip in train if not clip.name.endswith("-mirrored")]
+    whole = first_windows(train)
     numbers = matching_numbers(recipe.exported, stage.held_out, whole)
     steps, subjects = int(history[-1]["step"]), len({clip.subject for clip in held_out})
     card = matching_card(recipe, numbers, steps, len(train), len(stage.held_out), subjects, len(whole))
     (recipe.exported / "README.md").write_text(card)
-    log(f"exported to {recipe.exported}: " + ", ".join(f"{name} {value:.3f}" for name, value in numbers.items()))
+    log(f"exported to {recipe.exported}: {number_words(numbers)}")
     return recipe.exported
+
+
+def measure_matching(folder: Path, data: Path, log: Callable[[str], None] = print) -> dict[str, float]:
+    """What an exported network is worth on the people held out, without training one."""
+    clips = read_clips(data)
+    numbers = matching_numbers(folder, held_windows(labelled(clips.held_out)), first_windows(labelled(clips.train)))
+    log(f"{folder}: {number_words(numbers)}")
+    return numbers
+
+
+def number_words(numbers: Mapping[str, float]) -> str:
+    """Numbers with their names in a line, as the card rounds them."""
+    return ", ".join(f"{name} {value:.{4 if name in DISTANCES else 3}f}" for name, value in numbers.items())
 
 
 def labelled(clips: Sequence[Clip]) -> list[Clip]:
     """Clips whose label says what is done."""
     return [clip for clip in clips if clip.prompts != ("",)]
+
+
+def first_windows(clips: Sequence[Clip]) -> list[Tensor]:
+    """The first 196 frames of every clip that was captured."""
+    return [clip.features[:LONGEST].float() for clip in clips if not clip.name.endswith("-mirrored")]
 
 
 def held_windows(clips: Sequence[Clip]) -> list[tuple[Tensor, str]]:

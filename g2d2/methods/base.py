@@ -15,7 +15,6 @@ from g2d2.methods.settings import MethodSettings
 from g2d2.priors.base import Prior, PriorFacts
 from g2d2.randomness import RowRandom
 from operators import InputError, Operator, check_measurement
-from operators.signals import find_signal
 from operators.validation import did_you_mean, validate
 
 SettingsT = TypeVar("SettingsT", bound=MethodSettings)
@@ -87,12 +86,8 @@ class Method(Generic[SettingsT, APrior]):
         """Refuse with one sentence what could never be restored; nothing heavy is loaded."""
         self.check_prior(facts, settings)
         self.check_operator(operator)
-        if facts is not None and not facts.takes(operator.signal, operator.x_shape):
-            signal = find_signal(operator.signal)
-            raise InputError(
-                f"x_shape: its {operator.signal}s are {signal.words(operator.x_shape)} and the prior's "
-                f"{signal.words(facts.x_shape)}; build the manifest for this size."
-            )
+        if facts is not None and (misfit := facts.x_misfit(operator.signal, operator.x_shape)) is not None:
+            raise InputError(f"{misfit.field}: {misfit.reason}; {misfit.remedy}.")
 
     def check_prior(self, facts: PriorFacts | None, settings: SettingsT) -> None:
         """Refuse a prior that is not of the kind needed, and settings that it cannot take."""

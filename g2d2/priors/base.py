@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from g2d2.priors.catalog import CATALOG
 from g2d2.schedule import NoiseSchedule
 from operators import InputError, find_signal
 
@@ -150,6 +151,14 @@ class Latent(Diffusion):
         raise NotImplementedError
 
 
+class Misfit(NamedTuple):
+    """Why a prior makes no x like the ones asked for, and what to do instead."""
+
+    field: str
+    reason: str
+    remedy: str
+
+
 @dataclass(frozen=True)
 class PriorFacts:
     """What a prior takes and makes, from its files alone; no network is loaded for it."""
@@ -169,6 +178,18 @@ class PriorFacts:
     def takes(self, signal: str, x_shape: Sequence[int]) -> bool:
         """Whether x of this signal and shape is one that the prior makes."""
         return _fits(self.signal, self.x_shape, signal, x_shape)
+
+    def x_misfit(self, signal: str, x_shape: Sequence[int]) -> Misfit | None:
+        """Why the prior makes no x of this signal and shape; None where it does."""
+        if self.signal != signal:
+            known = next((name for name, one in CATALOG.items() if one.signal == signal), None)
+            remedy = f"choose one that makes {signal}s" if known is None else f"choose one such as {known}"
+            return Misfit("prior", f"it makes {self.signal}s, and these are {signal}s", remedy)
+        if self.takes(signal, x_shape):
+            return None
+        words = find_signal(signal).words
+        reason = f"its {signal}s are {words(x_shape)} and the prior's {words(self.x_shape)}"
+        return Misfit("x_shape", reason, "build the manifest for this size")
 
     def too_long(self, prompts: Iterable[str]) -> dict[str, int]:
         """The prompts that have too many tokens, with their number."""

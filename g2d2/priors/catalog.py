@@ -73,6 +73,11 @@ class KnownPrior:
         return words
 
     @property
+    def signal(self) -> str:
+        """What it makes."""
+        return "image" if self.motion is None else "motion"
+
+    @property
     def folder(self) -> Path | None:
         """The packaged folder, if it is there."""
         folder = EMBEDDED / self.location

@@ -1,7 +1,6 @@
 """Paths that a person draws: a named shape, or a CSV of x and z in metres, walked at an even pace."""
 
 import csv
-import io
 import math
 from importlib.resources import files
 
@@ -84,6 +83,17 @@ def named_path(name: str, frames: int) -> Array:
     return drawn_path(texts[name], name, frames)[0]
 
 
+def path_text(content: bytes, name: str) -> str:
+    """A CSV file's text; an InputError where it is none in UTF-8."""
+    refusal = InputError(f"{name}: it is no text in UTF-8; save it as a CSV in that encoding.")
+    if b"\0" in content:  # UTF-16 is full of them, and without a mark at its start it may decode all the same
+        raise refusal
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise refusal from None
+
+
 def drawn_path(text: str, name: str, frames: int) -> tuple[Array, Array | None]:
     """A CSV with the columns x and z, and y for heights where it has them, in every frame of a clip.
 
@@ -133,7 +143,10 @@ def _shares(points: Array) -> Array:
 
 
 def _table(text: str, name: str) -> dict[str, Array]:
-    lines = [row for row in csv.reader(io.StringIO(text)) if any(field.strip() for field in row)]
+    try:
+        lines = [row for row in csv.reader(text.splitlines()) if any(field.strip() for field in row)]
+    except csv.Error as error:
+        raise InputError(f"{name}: it cannot be read as CSV: {error}.") from None
     header = [field.strip().lower() for field in lines[0]] if lines else []
     if not {"x", "z"} <= set(header):
         raise InputError(f"{name}: its columns are {', '.join(header) or 'none'}: a path has x and z, and may have y.")

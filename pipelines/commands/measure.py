@@ -17,8 +17,8 @@ from pipelines.console.options import (
     unique_stems,
 )
 from pipelines.manifest.measurement_files import MEASURED, write_measurement
-from pipelines.manifest.motion_build_settings import MOTION
-from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
+from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS
+from pipelines.solve.motion_inputs import add_motion_options, inputs, motion_measurement
 
 EXAMPLE = "g2d2 measure photo.png --operator gaussian_blur --set kernel_size=61 std=3.0 --sigma 0.05 --out measured/"
 
@@ -27,17 +27,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "images", nargs="*", type=Path, metavar="IMAGE", help="pictures to degrade; of motions clips (.npy or .bvh)"
     )
-    add_measurement_options(parser, required=False)
+    add_measurement_options(parser, PATH_TASKS)
     add_motion_options(parser)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
-    parser.set_defaults(measured=False, prior=None, prompt="")  # what a drawn path has besides when it is solved
+    parser.add_argument("--prompt", default="", metavar="TEXT", help="motions: a prompt that is stored beside y")
+    parser.set_defaults(measured=False, prior=None)  # what a drawn path has besides when it is solved
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes NAME-measurement.npy (float32, as measured), a .png of it to look at, and of motions the row as .json."""
-    if args.path and args.signal != MOTION:
-        raise InputError(f"path: {args.path[0]!r} is a path of motions; give --signal motion with it.")
-    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    if args.prompt and args.signal != MOTION:
+        raise InputError("prompt: what is stored of pictures has none; leave it out, or give --signal motion.")
+    stems = unique_stems(inputs(args))
     if not stems:
         raise InputError("give at least one picture; of motions, a clip or --path.")
     plain = degradation(args, {})
@@ -78,7 +79,9 @@ def _write_motion(args: argparse.Namespace, chosen: Degradation, stem: str, path
     """The line that says what was measured of a clip, or is wanted by a drawn path."""
     seed = item_seed(args.seed, stem)
     _, y, operator = motion_measurement(path, args, chosen, seed)
-    stored = write_measurement(stem, y, operator, called=chosen.operator, sigma=chosen.sigma, seed=seed, out=args.out)
+    stored = write_measurement(
+        stem, y, operator, called=chosen.operator, sigma=chosen.sigma, seed=seed, prompt=args.prompt, out=args.out
+    )
     if preview := find_signal(MOTION).preview_measurement(y):
         write_bytes(preview, stored.with_suffix(".png"))
     shape = "x".join(map(str, y.shape))

@@ -17,7 +17,15 @@ from operators.validation import did_you_mean
 from pipelines.console.motion_table import motion_json, print_motion_scores
 from pipelines.console.options import parse_changes
 from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS
-from pipelines.score.given_measurements import DrawnAnew, Given, GivenMeasurements, Measurements, read_given
+from pipelines.score.given_measurements import (
+    CROPPED,
+    DrawnAnew,
+    Given,
+    GivenMeasurements,
+    Measurements,
+    fitted,
+    read_given,
+)
 from pipelines.score.motion_folders import MotionFolder, SetScores, read_motions, score_clips, score_given, score_sets
 from pipelines.score.picture_scores import Row, summarize, write_scores
 from pipelines.score.swept_motions import is_sweep, swept_motions
@@ -78,7 +86,8 @@ def run_motion(args: argparse.Namespace) -> int:
     given = {name: _with_truth(one, real.clips.get(name)) for name, one in given.items()}
     _tell(generated, real, given)
     rows = {"real": score_clips(real, chosen.clips), "generated": score_clips(generated, chosen.clips)}
-    pairs = score_given(generated, given, chosen.given) if chosen.given else []
+    fits, unfit = fitted(given, generated.clips)
+    pairs = [*score_given(generated, fits, chosen.given), *unfit] if chosen.given else []
     sets = SetScores([], [], [])
     if evaluator is not None:
         sets = score_sets(real, generated, evaluator, args.repeats, args.seed, chosen.kinds)
@@ -88,7 +97,7 @@ def run_motion(args: argparse.Namespace) -> int:
         print(json.dumps(motion_json(*numbers, measurements.source), indent=1))
     else:
         print_motion_scores(*numbers)
-    for note in (*(f"without {reason}" for reason in sets.unavailable), *_notes(chosen, measurements, given)):
+    for note in (*(f"without {reason}" for reason in sets.unavailable), *_notes(chosen, measurements, given, fits)):
         print(note, file=sys.stderr)
     if args.out:
         _write(rows["generated"], pairs, chosen, args)
@@ -166,13 +175,21 @@ def _with_truth(one: Given, real: Tensor | None) -> Given:
     return replace(one, truth=real)
 
 
-def _notes(chosen: Chosen, measurements: Measurements, given: dict[str, Given]) -> list[str]:
+def _notes(chosen: Chosen, measurements: Measurements, given: dict[str, Given], fits: dict[str, Given]) -> list[str]:
+    """What is to be known of the comparison with what was given; `fits` has it cut to clips that are shorter."""
     if not chosen.given:
         return []
+    notes = []
+    if cut := sum(one.operator.x_shape != given[name].operator.x_shape for name, one in fits.items()):
+        notes.append(
+            f"{cut} of {len(given)} motions are up to {CROPPED} frames shorter than their measurements, as loaders "
+            "leave them that cut lengths to multiples of 4; each is compared over its own frames"
+        )
     if isinstance(measurements, DrawnAnew):
-        return [_DRAWN] if given else []
-    lacking = len(measurements) - len({measurements.id_of(name) for name in given})
-    return [f"{lacking} of {len(measurements)} measurements have no motion"] if lacking else []
+        return [*notes, _DRAWN] if given else []
+    if lacking := len(measurements) - len({measurements.id_of(name) for name in given}):
+        notes.append(f"{lacking} of {len(measurements)} measurements have no motion")
+    return notes
 
 
 def _write(clips: Sequence[Row], pairs: Sequence[Row], chosen: Chosen, args: argparse.Namespace) -> None:

@@ -31,9 +31,9 @@ from pipelines.console.options import (
     unique_stems,
 )
 from pipelines.console.progress import Progress, progress
-from pipelines.manifest.motion_build_settings import MOTION
+from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS
 from pipelines.plan.arms import SHIPPED, TUNED
-from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
+from pipelines.solve.motion_inputs import add_motion_options, inputs, motion_measurement
 from pipelines.solve.solved_files import Item, write_solved
 
 EXAMPLE = "g2d2 solve photo.png --task sr4-256 --prior ithq --prompt 'a photo of a dog' --set eta_kl=0.0003 --out out/"
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IMAGE",
         help="pictures, or .npy files with --measured; of motions clips",
     )
-    add_measurement_options(parser, required=False)
+    add_measurement_options(parser, PATH_TASKS)
     add_motion_options(parser)
     parser.add_argument(
         "--method", default="g2d2", metavar="NAME", help=f"{', '.join(METHODS.names())} or module:thing (default: g2d2)"
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     """Restores in batches; a finished picture is never solved twice, so an interrupted run goes on where it was."""
     if args.batch < 1:
         raise InputError(f"batch: {args.batch} must be at least 1.")
-    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    stems = unique_stems(inputs(args))
     if not stems:
         raise InputError("give at least one picture; of motions, a clip or --path.")
     task = _task(args)
@@ -109,11 +109,11 @@ def run(args: argparse.Namespace) -> int:
     for t in args.record:
         if not 1 <= t <= steps:
             raise InputError(f"record: {t} is not a step between 1 and {steps}.")
-    _warn_of_words(task)
     items, refused = _items(task, stems)
     code = report_refused("solve", refused, len(stems))
     if not items:
         return code
+    _warn_of_words(task)
     done = {item.stem: record for item in items if not args.again and (record := _finished(item, args.out)) is not None}
     todo = [item for item in items if item.stem not in done]
     args.out.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ def _item(task: Task, stem: str, path: Path) -> Item:
         args.prompt, task.digest, args.dtype, seed, args.record, blake2b(y.numpy().tobytes()).hexdigest(),
     ]  # fmt: skip
     key = blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
-    return Item(stem, truth, y, operator, degrade.operator, seed, key)
+    return Item(stem, truth, y, operator, degrade.operator, seed, args.prompt, key)
 
 
 def _picture(task: Task, path: Path) -> Tensor:
@@ -275,7 +275,8 @@ def _report(args: argparse.Namespace, summary: dict[str, Any]) -> None:
         return
     quality = f"PSNR {summary['psnr']:.2f} dB  " if "psnr" in summary else ""
     if "path_error" in summary:
-        quality = f"path error {summary['path_error']:.3f} m  foot skating {summary['foot_skating']:.3f}  "
+        feet = f"foot skating {summary['foot_skating']:.3f}  feet on floor {summary['feet_on_floor']:.3f}"
+        quality = f"path error {summary['path_error']:.3f} m  {feet}  "
     ratio = summary["residual"]
     fit = f"residual {summary['residual_norm']:.2g}"
     if ratio is not None and math.isfinite(ratio):

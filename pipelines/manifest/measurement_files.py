@@ -17,11 +17,14 @@ from pipelines.storage import Store, StoreError
 
 MEASURED = "-measurement"
 """What such a file's name has after the name of its clip or picture."""
-_FACTS = {"signal": str, "operator": str, "params": dict, "x_shape": list, "y_shape": list, "sigma": float, "seed": int}
+_FACTS = {
+    "signal": str, "operator": str, "params": dict, "x_shape": list, "y_shape": list, "sigma": float, "seed": int,
+    "prompt": str,
+}  # fmt: skip
 
 
 def write_measurement(
-    name: str, y: Tensor, operator: Operator, *, called: str, sigma: float, seed: int, out: Path
+    name: str, y: Tensor, operator: Operator, *, called: str, sigma: float, seed: int, prompt: str, out: Path
 ) -> Path:
     """Both files; the path of the .npy. `called` is the operator's name as it was asked for.
 
@@ -37,6 +40,7 @@ def write_measurement(
         "operator": called,
         "sigma": sigma,
         "seed": seed,
+        "prompt": prompt,
         "params": params,
         "x_shape": list(operator.x_shape),
         "y_shape": list(operator.y_shape),
@@ -57,7 +61,7 @@ def read_measurement_row(store: Store, name: str) -> dict[str, Any]:
         raise InputError(f"measurement {name}: {name}{MEASURED}.npy is missing or no array of numbers.") from None
     if list(y.shape) != facts["y_shape"]:
         raise InputError(f"measurement {name}: y has shape {list(y.shape)} and its .json says {facts['y_shape']}.")
-    own = {key: facts[key] for key in ("signal", "operator", "x_shape", "y_shape", "sigma", "seed")}
+    own = {key: facts[key] for key in ("signal", "operator", "x_shape", "y_shape", "sigma", "seed", "prompt")}
     return own | {"id": name, "operator_params": canonical_json(facts["params"]), "y": y.ravel(), "truth": None}
 
 
@@ -66,8 +70,9 @@ def _facts(store: Store, file: str) -> dict[str, Any]:
         facts = json.loads(store.read_bytes(file))
     except (StoreError, ValueError, RecursionError):
         raise InputError(f"measurement {file}: it cannot be read as JSON.") from None
+    facts = {"prompt": ""} | facts if isinstance(facts, dict) else {}  # files of earlier versions name none
     for name, kind in _FACTS.items():
-        value = facts.get(name) if isinstance(facts, dict) else None
+        value = facts.get(name)
         if not isinstance(value, (kind, int) if kind is float else kind):
             raise InputError(f"measurement {file}: {name} is {shorten(value)}: it must be of type {kind.__name__}.")
     whole: dict[str, Any] = facts

@@ -53,6 +53,8 @@ class Problem(NamedTuple):
 
     field: str
     reason: str
+    remedy: str = "build the manifest for this prior"
+    """What to do where no row of a task can be."""
 
 
 @dataclass
@@ -179,15 +181,10 @@ def check_scoring(
 def misfits(manifest: Manifest, facts: PriorFacts) -> Iterator[str]:
     """A line for every row whose x or prompt the prior cannot take, a prompt also where guidance 0 ignores it."""
     for row, kind in _rows(manifest.index(_COLUMNS), facts, set(manifest.tasks)):
-        problem = _size_problem(kind, facts) or (kind.prompt_problem and f"its prompt {kind.prompt_problem}")
-        if problem:
-            yield f"{row['id']}: {problem}."
-
-
-def _size_problem(kind: Kind, facts: PriorFacts) -> str | None:
-    if facts.takes(kind.signal, kind.x_shape):
-        return None
-    return f"its images are {size_words(kind.x_shape)} and the prior's {size_words(facts.x_shape)}"
+        if misfit := facts.x_misfit(kind.signal, kind.x_shape):
+            yield f"{row['id']}: {misfit.field}: {misfit.reason}."
+        elif kind.prompt_problem:
+            yield f"{row['id']}: its prompt {kind.prompt_problem}."
 
 
 def _check_cells(maker: Restorer) -> None:
@@ -248,8 +245,8 @@ class _Operators:
 
     def problem(self, kind: Kind, maker: Restorer) -> Problem | None:
         """The first thing that speaks against rows of this kind; no operator is built for x of another size."""
-        if maker.facts is not None and (size := _size_problem(kind, maker.facts)) is not None:
-            return Problem("x_shape", size)
+        if maker.facts is not None and (misfit := maker.facts.x_misfit(kind.signal, kind.x_shape)) is not None:
+            return Problem(*misfit)
         key = kind[1:-1]
         if key not in self.built and len(self.built) < _MOST_OPERATORS:
             self.built[key] = _built(kind)
@@ -277,7 +274,7 @@ def _refusal(task: str, bad: list[tuple[Problem, Rows]], maker: Restorer, severa
     with_ = f" with {maker.name}" if several else ""
     return (
         f"{problem.field}: all {counted(count, 'measurement')} of task {task!r} would fail{with_}, {rows.first} the "
-        f"first: {problem.reason}; build the manifest for this prior, or leave the task out with select.tasks."
+        f"first: {problem.reason}; {problem.remedy}, or leave the task out with select.tasks."
     )
 
 

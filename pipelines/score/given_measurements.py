@@ -1,13 +1,15 @@
 """What motions were given: operator and y of a manifest's rows, or of files that `measure` and `solve` wrote, by id."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from torch import Tensor
 
 from operators import InputError, Operator, build_operator, find_signal
+from operators.path import Path as KeyPoints
+from operators.path import PathSettings
 from operators.validation import did_you_mean, shorten
 from pipelines.console.options import item_seed
 from pipelines.manifest import Manifest, build_row_operator, decode_truth, measurement, read_row
@@ -17,6 +19,9 @@ from pipelines.manifest.motion_build_settings import MOTION
 from pipelines.manifest.schema import row_id
 from pipelines.score.picture_scores import Row
 from pipelines.storage import open_store
+
+CROPPED = 3
+"""Frames that published loaders leave out at most: they cut lengths to multiples of 4."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +156,33 @@ def read_given(measurements: Measurements, clips: Iterable[str]) -> tuple[dict[s
             except InputError as error:
                 failed.append(Row(name, error=str(error)))
     return found, failed
+
+
+def fitted(given: Mapping[str, Given], clips: Mapping[str, Tensor]) -> tuple[dict[str, Given], list[Row]]:
+    """What each clip was given, cut to the frames that a loader left of it, and clips of which too few are there."""
+    found, failed = dict[str, Given](), list[Row]()
+    for name, one in given.items():
+        try:
+            found[name] = _cut(one, len(clips[name]))
+        except InputError as error:
+            failed.append(Row(name, error=f"clip {name}: {error}"))
+    return found, failed
+
+
+def _cut(one: Given, frames: int) -> Given:
+    """The same key points of a clip without its last frames."""
+    operator, settings, wanted = one.operator, one.operator.settings, one.operator.x_shape[0]
+    if frames >= wanted:
+        return one
+    if wanted - frames > CROPPED or not (isinstance(operator, KeyPoints) and isinstance(settings, PathSettings)):
+        raise InputError(f"it has {frames} frames and its measurement is of {wanted}.")
+    seen = operator.frames[0].tolist()
+    if seen[-1] >= frames:
+        raise InputError(
+            f"it has {frames} of the {wanted} frames of its measurement, whose last key frame is {seen[-1]}."
+        )
+    shorter = type(operator)(settings.model_copy(update={"frames": tuple(seen)}), (frames, *operator.x_shape[1:]))
+    return replace(one, operator=shorter, truth=None if one.truth is None else one.truth[:frames])
 
 
 def _of_place(manifest: Manifest, place: tuple[int, int]) -> Given:

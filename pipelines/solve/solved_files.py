@@ -19,7 +19,8 @@ from operators.skeleton.stick_figures import overview
 from pipelines.manifest.measurement_files import MEASURED, write_measurement
 from pipelines.solve.committing import trace_bytes
 
-MOTION_METRICS = ("path_error", "location_error_50cm", "foot_skating")
+MOTION_METRICS = ("path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "feet_on_floor")
+"""Skating says nothing without the share of frames with a foot on the floor."""
 _WIDTH, _FIGURES = 768, 12
 """Of a motion's film strip."""
 
@@ -35,6 +36,7 @@ class Item:
     measured_by: str
     """The operator's name as it was asked for."""
     seed: int
+    prompt: str
     key: str
     """Digest of everything that decides the result."""
 
@@ -46,9 +48,11 @@ def write_solved(item: Item, row: int, solution: Solution, sigma: float, out: Pa
     x = signal.decode(stored, item.stem)  # numbers are those of what is kept, as in a sweep
     if isinstance(signal, Motion):
         own = _write_motion(item, signal, x, out)
+        # whoever scores it later must know y and the prompt
         write_measurement(
-            item.stem, item.y, item.operator, called=item.measured_by, sigma=sigma, seed=item.seed, out=out
-        )  # whoever scores it later must know y
+            item.stem, item.y, item.operator, called=item.measured_by, sigma=sigma, seed=item.seed, prompt=item.prompt,
+            out=out,
+        )  # fmt: skip
     else:
         own = _write_picture(item, stored, x, solution, row, out)
         write_npy(item.y, out / f"{item.stem}{MEASURED}.npy")

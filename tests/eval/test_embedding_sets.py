@@ -32,9 +32,24 @@ def test_retrieval_against_a_slow_computation():
     for start in (0, 32, 64):
         group = order[start : start + 32]
         for own in group:
-            ranked = sorted(group, key=lambda other: math.dist(motions[own], texts[other]))
+            ranked = sorted(group, key=lambda other: math.dist(texts[own], motions[other]))
             hits += own in ranked[:3]
     assert r_precision(texts, motions, seed=7) == hits / 96
+
+
+def test_motions_are_ranked_for_each_text_as_published():
+    """Both texts have their own motion nearest; the second motion has the first text nearest."""
+    texts, motions = np.array([[0.0], [3.0]]), np.array([[1.0], [1.4]])
+    assert r_precision(texts, motions, top=1, group=2) == 1.0
+    assert r_precision(motions, texts, top=1, group=2) == 0.5
+
+
+def test_a_motion_of_the_same_words_is_no_rival():
+    """The first two texts are one, rounded otherwise, and the second motion is nearest to both."""
+    texts, motions = np.array([[1.0, 0.0], [1.0, 1e-7], [5.0, 0.0]]), np.array([[2.0, 0.0], [1.5, 0.0], [4.5, 0.0]])
+    assert r_precision(texts, motions, top=1, group=3) == 1.0
+    other = texts + np.array([[0.0, 0.0], [0.0, 0.01], [0.0, 0.0]])
+    assert r_precision(other, motions, top=1, group=3) == pytest.approx(2 / 3)
 
 
 def test_the_composition_of_groups_changes_the_value_and_the_seed_fixes_it():
@@ -90,7 +105,7 @@ def test_every_number_of_a_set_against_plain_loops():
         for seed in range(5, 9):
             for group in np.split(np.random.default_rng(seed).permutation(96), 3):
                 for one in group:
-                    ranked = sorted(group, key=lambda other: math.dist(own.motions[one], own.texts[other]))
+                    ranked = sorted(group, key=lambda other: math.dist(own.texts[one], own.motions[other]))
                     hits += one in ranked[:top]
         assert scores[f"r_precision_top{top}"].mean == pytest.approx(hits / (4 * 96))
     means, spreads = zip(*((x.mean(0), np.cov(x.T)) for x in (real.motions, own.motions)), strict=True)

@@ -1,6 +1,7 @@
 """`g2d2 solve --signal motion`: a path by name, a drawn one, or a clip of which a few frames are seen."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ def test_it_tells_the_numbers_and_solves_nothing_twice(tmp_path, capsys):
     assert solve(*words) == 0
     out = capsys.readouterr().out
     assert "line.png  path error 0." in out
-    assert "foot skating" in out
+    assert re.search(r"foot skating [01]\.\d{3}  feet on floor [01]\.\d{3}  ", out)
+    told = json.loads((tmp_path / "out" / "line.json").read_text())
+    assert {"location_error_50cm", "trajectory_error_50cm", "foot_skating", "feet_on_floor"} <= set(told)
     assert solve(*words) == 0
     assert "1 of 1 are there already" in capsys.readouterr().out
     assert solve(*words, "keyframes=3") == 0
@@ -93,8 +96,9 @@ def test_what_cannot_be_solved_is_one_sentence(words, sentence, tmp_path, capsys
 
 
 def test_a_prior_of_pictures_is_refused(tmp_path, capsys):
-    assert solve(tmp_path / "out", "--path", "circle", prior="cifar10") == 2
-    assert "motion" in capsys.readouterr().err
+    assert solve(tmp_path / "out", "--path", "circle", "--prompt", "a person walks", prior="cifar10") == 2
+    sentence = "prior: it makes images, and these are motions; choose one such as cmu-motion."
+    assert capsys.readouterr().err.strip() == f"g2d2 solve: {sentence}"
 
 
 def test_pictures_still_need_an_operator(tmp_path, capsys):
@@ -118,9 +122,24 @@ def test_what_was_solved_is_scored_by_what_it_was_given(tmp_path, capsys):
         assert solve(tmp_path / name, *own, "--json", *QUICK) == 0
         told = json.loads(capsys.readouterr().out)
         out = tmp_path / name
-        metrics = ["path_error", "location_error_50cm", "foot_skating", "residual_norm"]
+        metrics = ["path_error", "location_error_50cm", "trajectory_error_50cm", "foot_skating", "feet_on_floor"]
+        metrics += ["residual_norm"]
         metrics += ["residual"] if name == "noisy" else []
         assert run("eval", "--signal", "motion", out, "--measurements", out, "--metrics", *metrics, "--json") == 0
         scores = json.loads(capsys.readouterr().out)
         found = {one["metric"]: one["mean"] for one in (*scores["generated"]["summary"], *scores["paths"]["summary"])}
         assert found == {metric: pytest.approx(told[metric], abs=1e-5) for metric in metrics}
+
+
+def test_what_was_solved_is_held_against_its_prompt(tmp_path, capsys):
+    """Texts and motions of the folder alone, and of files that an earlier version wrote without a prompt."""
+    out = tmp_path / "out"
+    assert solve(out, "--path", "line", "--frames", "40", "--prompt", "a person walks", *QUICK) == 0
+    stored = out / "line-measurement.json"
+    assert json.loads(stored.read_text())["prompt"] == "a person walks"
+    words = ("eval", "--signal", "motion", out, "--measurements", out, "--metrics", "matching_score_cmu")
+    assert run(*words) == 0
+    stored.write_text(json.dumps({k: v for k, v in json.loads(stored.read_text()).items() if k != "prompt"}))
+    capsys.readouterr()
+    assert run(*words) == 1
+    assert "there are 0 pairs of text and motion" in capsys.readouterr().err

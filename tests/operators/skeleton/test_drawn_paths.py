@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from operators import InputError
-from operators.skeleton.drawn_paths import SHAPES, WALK, drawn_path, named_path, packaged_prompts, path_names
+from operators.skeleton.drawn_paths import (
+    SHAPES,
+    WALK,
+    drawn_path,
+    named_path,
+    packaged_prompts,
+    path_names,
+    path_text,
+)
 
 
 @pytest.mark.parametrize("name", path_names())
@@ -64,11 +72,38 @@ def test_a_csv_in_metres():
         ("x,y,z\n0,1,0\n0,-0.5,4\n", "leaves the floor, with a height of -0.5 m"),
         ("x,y,z\n0,1,0\n0,7,4\n", "leaves the floor, with a height of 7 m"),
         ("x,z\n0,0\n0,900\n", "takes 180 m/s in 101 frames: at most 12 m/s"),
+        ("x,z\r0,0\r0,900\r", "takes 180 m/s in 101 frames: at most 12 m/s"),
+        ("x,z\n0,0\n" + "9" * 200000, "it cannot be read as CSV: field larger than field limit"),
     ],
 )
 def test_what_nobody_can_walk(text, sentence):
     with pytest.raises(InputError, match=f"^p.csv: .*{sentence}"):
         drawn_path(text, "p.csv", 101)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_files_of_any_line_ends_with_or_without_a_mark_are_one_path(end):
+    text = end.join(["x,z", "2,3", "2,5", "4,5", ""])
+    for content in (text.encode(), text.encode("utf-8-sig")):
+        path, _ = drawn_path(path_text(content, "p.csv"), "p.csv", 101)
+        assert np.allclose(path[-1], [2, 2])
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["x,z\n0,0\n0,2\n".encode("utf-16"), "x,z\n0,0\n0,2\n".encode("utf-16-le"), bytes(range(256))[::-1], b"x\0\1\2"],
+)
+def test_a_file_that_is_no_text_is_named(content):
+    with pytest.raises(InputError, match=r"^p.csv: it is no text in UTF-8; save it as a CSV in that encoding.$"):
+        path_text(content, "p.csv")
+
+
+def test_random_bytes_are_refused_in_a_sentence():
+    random = np.random.default_rng(0)
+    for size in range(200):
+        for content in (random.bytes(size), random.integers(1, 128, size, dtype=np.uint8).tobytes()):
+            with pytest.raises(InputError, match=r"^p.csv: "):
+                drawn_path(path_text(content, "p.csv"), "p.csv", 101)
 
 
 def test_an_unknown_path():

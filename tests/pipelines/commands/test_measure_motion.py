@@ -39,6 +39,7 @@ def test_a_clip_is_seen_at_its_key_frames(walk, tmp_path, capsys):
     assert "walk-measurement.npy  path  2x2x3 of 60 frames  sigma 0" in capsys.readouterr().out
     row, y = stored(out, "walk")
     assert (row["signal"], row["operator"], row["x_shape"]) == ("motion", "path", [60, 263])
+    assert row["prompt"] == ""
     assert len(row["params"]["frames"]) == 2
     operator = build_operator(row["operator"], row["params"], x_shape=row["x_shape"])  # the row alone says what y is
     assert np.allclose(operator(walk[None])[0].numpy(), y, atol=2e-3)
@@ -60,8 +61,10 @@ def test_noise_is_in_metres_and_follows_from_the_seed(walk, tmp_path):
 def test_a_drawn_path_is_its_own_measurement(tmp_path):
     (tmp_path / "mine.csv").write_text("x,z\n0,0\n0,3\n")
     out = tmp_path / "m"
-    assert measure(out, "--path", "circle", tmp_path / "mine.csv", "--frames", "100") == 0
+    words = ("--path", "circle", tmp_path / "mine.csv", "--frames", "100", "--prompt", "a person walks")
+    assert measure(out, *words) == 0
     row, y = stored(out, "circle")
+    assert row["prompt"] == "a person walks"
     assert y.shape == (20, 1, 2)
     assert (row["params"]["frames"][0], row["params"]["frames"][-1]) == (0, 99)
     row, y = stored(out, "mine")
@@ -79,7 +82,14 @@ def test_a_drawn_path_is_its_own_measurement(tmp_path):
         (("--signal", "motion", "--path", "circle", "--set", "frames=[196]"), "the clip ends with frame 195"),
         (("--signal", "motion", "clip.txt"), "a clip is a .bvh or .npy file"),
         (("--signal", "motion", "short.npy"), "it is too short with 10 frames"),
-        (("--path", "circle", "--operator", "identity"), "'circle' is a path of motions; give --signal motion"),
+        (("--path", "circle", "--operator", "identity"), "path: it says nothing about images; leave it out, or give"),
+        (("photo.png", "--task", "sr4-32", "--fps", "30"), "fps: it says nothing about images; leave it out, or give"),
+        (("--signal", "motion", "--path", "circle", "--fps", "30"), "fps: paths have none; leave it out"),
+        (("--signal", "motion", "short.npy", "--frames", "60"), "frames: clips have their own; leave it out"),
+        (("--signal", "motion", "--path", "circle", "--resize"), "resize: it says nothing about motions; leave it out"),
+        (("--signal", "motion", "--path", "circle", "--set", "axes=xy"), "path: axes is 'xy'"),
+        (("--signal", "motion", "--path", "circle", "--set", "axes=xyz"), "axes: xyz asks for heights, and this path"),
+        (("photo.png", "--task", "sr4-32", "--prompt", "a dog"), "prompt: what is stored of pictures has none"),
         (("photo.png",), "one of --operator and --task is required"),
     ],
 )

@@ -134,12 +134,15 @@ def test_intervals_of_shares_stay_among_shares(folders, tmp_path, capsys):
 def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
     broken = clip()
     broken[3] = torch.nan
-    save(folders[1], {"nan": broken, "short": clip(10), "b": clip(50)})
+    large = clip()
+    large[9, 200] = 1e5
+    save(folders[1], {"nan": broken, "short": clip(10), "b": clip(50), "large": large})
     np.save(folders[1] / "wrong.npy", np.zeros((60, 66)))
     assert run("eval", "--signal", "motion", *folders) == 1
     err = capsys.readouterr().err
     assert "failed clip nan.npy: 1 of its 60 frames have NaN" in err
     assert "failed clip short: it is too short" in err or "failed clip short.npy: it is too short" in err
+    assert "failed clip large.npy: a feature of frame 9 is 1e+05: it must be within 65504" in err
     assert "failed clip wrong.npy: it has shape (60, 66)" in err
     assert "failed clip b: it has 50 frames and its measurement is of 80" in err
 
@@ -238,6 +241,40 @@ def test_measured_files_say_what_a_clip_was_given(folders, tmp_path, capsys):
     y[:, :, 0] += 0.3
     np.save(out / "b-measurement.npy", y)
     assert paths(scored(capsys, made, "--measurements", out, "--metrics", "path_error"))["path_error"] > 0.29
+
+
+def test_clips_that_loaders_cut_to_multiples_of_four_are_scored_over_their_frames(tmp_path, capsys):
+    """Walks of 60 to 64 frames with their key frames before frame 57, made 1 % too fast and cut as loaders do."""
+    whole = {f"w{frames}": clip(frames) for frames in (60, 61, 62, 63, 64)}
+    real, made = save(tmp_path / "real", whole), tmp_path / "made"
+    assert run("manifest", "build", real, tmp_path / "m", "--signal", "motion", "--set", "frames=[0, 50]") == 0
+    faster = {name: x[: 4 * (len(x) // 4)].clone() for name, x in whole.items()}
+    for x in faster.values():
+        x[:, 2] *= 1.01
+    save(made, faster)
+    words = ("--measurements", tmp_path / "m", "--metrics", "path_error", "whole_path_error")
+    capsys.readouterr()
+    assert run("eval", "--signal", "motion", real, made, *words, "--out", tmp_path / "s.parquet") == 0
+    told = capsys.readouterr().err
+    assert told.count("3 of 5 motions are up to 3 frames shorter than their measurements") == 1
+    assert "failed" not in told
+    for row in pq.read_table(tmp_path / "s.parquet").to_pylist():
+        frames = 64 if row["item"] == "w64" else 60
+        assert row["path_error"] == pytest.approx(0.01 * 0.05 * 50 / 2, rel=0.05)
+        assert row["whole_path_error"] == pytest.approx(0.01 * 0.05 * (frames - 1) / 2, rel=0.05)
+
+
+def test_a_key_frame_beyond_the_end_of_a_clip_and_a_much_shorter_one_fail(tmp_path, capsys):
+    real = save(tmp_path / "real", {"beyond": clip(62), "short": clip(64), "whole": clip(64)})
+    assert run("manifest", "build", real, tmp_path / "m", "--signal", "motion", "--set", "frames=[0, 60]") == 0
+    made = save(tmp_path / "made", {"beyond": clip(62)[:60], "short": clip(64)[:60], "whole": clip(64)})
+    words = ("--measurements", tmp_path / "m", "--metrics", "path_error")
+    capsys.readouterr()
+    assert run("eval", "--signal", "motion", made, *words) == 1
+    told = capsys.readouterr().err
+    assert "failed clip beyond: it has 60 of the 62 frames of its measurement, whose last key frame is 60" in told
+    assert "failed clip short: it has 60 frames and its measurement is of 64" in told
+    assert "shorter than their measurements" not in told
 
 
 @pytest.mark.parametrize(

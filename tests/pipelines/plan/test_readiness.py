@@ -121,6 +121,20 @@ def test_what_all_rows_share_is_refused_and_what_some_have_is_told(field, change
     assert f"warning: {warning}" in capsys.readouterr().err
 
 
+def test_a_prior_of_another_signal_is_refused(small_manifest, tmp_path, capsys):
+    assert run("manifest", "build", "circle", tmp_path / "circle", "--signal", "motion") == 0
+    for manifest, prior, reason in (
+        (tmp_path / "circle", "cifar10", "it makes images, and these are motions; choose one such as cmu-motion"),
+        (small_manifest, "cmu-motion", "it makes motions, and these are images; choose one such as cifar10"),
+    ):
+        values = specification(manifest, prior, tmp_path / "out", metrics=["residual"], grid={})
+        for command in ("plan", "sweep"):
+            spec = write_spec(tmp_path / "s.yaml", values)
+            refused([command, spec], ["prior: all ", reason, ", or leave the task out with select.tasks."], capsys)
+    assert run("manifest", "check", tmp_path / "circle", "--prior", "cifar10") == 1
+    assert "path/circle: prior: it makes images, and these are motions." in capsys.readouterr().out
+
+
 def test_an_estimate_is_made_of_a_row_that_can_be_solved(changed, tiny_prior, tmp_path, capsys):
     manifest = changed([0], prompt=TOO_LONG)
     spec = write_spec(tmp_path / "s.yaml", specification(manifest, tiny_prior, tmp_path / "out"))
