@@ -13,6 +13,9 @@ INDUCTOR_OPTIONS: dict[str, Any] = {"layout_optimization": False}
 """Left on, torch 2.13 gives zeros as the gradient of a decoder by its input on a CPU, beside the right image: seen for
 a residual block with an upsampling behind it in one graph. `channels_last` lays out the decoder's memory without it."""
 
+MOST_SHAPES = 128
+"""That a network is compiled for. Torch's own limit is 8, which sizes of batches with and without guidance exceed."""
+
 
 class Compiled:
     """A function of tensors, compiled; tried for each new shape, because each may be compiled anew."""
@@ -20,7 +23,13 @@ class Compiled:
     def __init__(self, name: str, plain: Callable[..., Tensor], dtype: torch.dtype):
         self.name, self.plain, self.dtype = name, plain, dtype
         # one graph a shape: what takes any is slower, and no CUDA graph can hold it
-        self.fast: Callable[..., Tensor] = torch.compile(plain, options=INDUCTOR_OPTIONS, dynamic=False)
+        self.fast: Callable[..., Tensor] = torch.compile(  # type: ignore[call-overload]
+            plain,
+            options=INDUCTOR_OPTIONS,
+            dynamic=False,
+            recompile_limit=MOST_SHAPES,
+            isolate_recompiles=True,  # other priors of the class have limits of their own
+        )
         self.tried: set[tuple[tuple[torch.Size, bool], ...]] = set()  # shape of each input, and if it has a gradient
 
     def __call__(self, *inputs: Tensor) -> Tensor:
@@ -28,13 +37,24 @@ class Compiled:
         if kind not in self.tried:
             self._try(inputs)
             self.tried.add(kind)
-        return self.fast(*inputs)
+        return self._run(*inputs)
+
+    def _run(self, *inputs: Tensor) -> Tensor:
+        """Compiled or not at all: beyond its limit torch would run the plain function and say nothing."""
+        try:
+            with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
+                return self.fast(*inputs)
+        except torch._dynamo.exc.FailOnRecompileLimitHit as error:
+            raise InputError(
+                f"compile: torch compiles {self.name} for no further shape in this process, as it has for "
+                f"{len(self.tried)}; use fewer sizes of batch, or do without."
+            ) from error
 
     def _try(self, inputs: tuple[Tensor, ...]) -> None:
         plain = _answers(self.plain, inputs)
         try:
-            fast = _answers(self.fast, inputs)
-        except (torch.OutOfMemoryError, torch.AcceleratorError):
+            fast = _answers(self._run, inputs)
+        except (torch.OutOfMemoryError, torch.AcceleratorError, InputError):
             raise
         except Exception as error:  # compilers of several layers have as many kinds of exceptions
             reason = " ".join(str(error).split())[:200]

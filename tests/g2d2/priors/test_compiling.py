@@ -59,6 +59,52 @@ def test_every_batch_size_is_tried_before_it_is_used(monkeypatch):
         prior.decode(torch.zeros(3, 4, 16, requires_grad=True))
 
 
+class Layer:
+    """A network as priors have them: a method that all objects of a class share."""
+
+    def __init__(self, width):
+        self.layer = torch.nn.Linear(width, width).requires_grad_(False)
+
+    def run(self, x):
+        return self.layer(x)
+
+
+def traced(monkeypatch):
+    """Let torch trace what is compiled and run it as it is; a list of the rows that its graphs were given."""
+    compile, runs = torch.compile, []
+
+    def backend(graph, _):
+        return lambda *inputs: (runs.append(len(inputs[0])), graph.forward(*inputs))[1]
+
+    monkeypatch.setattr(torch, "compile", lambda plain, options, **how: compile(plain, backend=backend, **how))
+    torch.compiler.reset()
+    return runs
+
+
+def test_a_network_is_compiled_for_every_shape_and_so_is_that_of_another_prior(monkeypatch):
+    """By itself torch takes eight of a class, and runs what comes then uncompiled."""
+    runs = traced(monkeypatch)
+    for width in (4, 6):
+        compiled = Compiled("the decoder", Layer(width).run, torch.float32)
+        for rows in range(1, 11):
+            before = len(runs)
+            compiled(torch.zeros(rows, width))
+            assert len(runs) > before + 1  # tried, and used
+
+
+def test_a_shape_too_many_is_refused_where_torch_would_not_compile_it(monkeypatch):
+    runs = traced(monkeypatch)
+    monkeypatch.setattr("g2d2.priors.compiling.MOST_SHAPES", 3)
+    compiled = Compiled("the decoder", Layer(4).run, torch.float32)
+    for rows in (1, 2, 3):
+        compiled(torch.zeros(rows, 4))
+    with pytest.raises(InputError, match="compiles the decoder for no further shape in this process, as it has for 3;"):
+        compiled(torch.zeros(4, 4))
+    runs.clear()
+    compiled(torch.zeros(3, 4))
+    assert len(runs) == 1  # what was compiled is of use still
+
+
 def test_any_mixture_of_guidance_has_the_shapes_that_were_tried_before_the_work(monkeypatch):
     """A row at 0 or 1 takes one pass of the transformer, another takes two."""
     compiler(monkeypatch, lambda output, *_: output)
