@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled, filled_up
+from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.masked_motion.motion_components import MotionComponents
 from g2d2.priors.masked_motion.motion_layout import LEVELS
 from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
@@ -36,7 +37,7 @@ class MaskedMotionPrior(Discrete):
         *,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ) -> None:
         super().__init__(device)
@@ -53,10 +54,11 @@ class MaskedMotionPrior(Discrete):
         self._set_up(dtype)
         if plain is not None:
             refuse_other_answers(plain, ask(self), dtype, f"dtype {str(dtype).removeprefix('torch.')}")
-        self.static_shapes = compile_networks
+        self.static_shapes = bool(compile_networks)
         if compile_networks:
-            self._decode = Compiled("the decoder", self._run_decoder, dtype)
-            self._denoise = Compiled("the transformer", self._run_transformer, dtype)
+            graphs = with_graphs(compile_networks, self.device)
+            self._decode = Compiled("the decoder", self._run_decoder, dtype, graphs)
+            self._denoise = Compiled("the transformer", self._run_transformer, dtype, graphs)
             ask(self, rows)
 
     def _set_up(self, dtype: torch.dtype) -> None:

@@ -6,9 +6,10 @@ from contextlib import suppress
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Discrete, joined
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled, filled_up
+from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.vq_diffusion.components import Components, check_components
@@ -39,7 +40,7 @@ class VQDiffusionPrior(Discrete):
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         channels_last: bool = False,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ):
         check_components(components)
@@ -53,10 +54,11 @@ class VQDiffusionPrior(Discrete):
         scale = 2 ** (len(components.vqvae.config.block_out_channels) - 1)
         self.x_shape = (components.vqvae.config.out_channels, *(side * scale for side in self.token_grid))
         set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
-        self.static_shapes = compile_networks
+        self.static_shapes = bool(compile_networks)
         if compile_networks:
-            self._decode = Compiled("the decoder", self._run_decoder, dtype)
-            self._denoise = Compiled("the transformer", self._run_transformer, dtype)
+            graphs = with_graphs(compile_networks, self.device)
+            self._decode = Compiled("the decoder", self._run_decoder, dtype, graphs)
+            self._denoise = Compiled("the transformer", self._run_transformer, dtype, graphs)
             with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch
                 ask(self, rows)  # compiled and tried now rather than in the middle of the work
 
