@@ -12,6 +12,7 @@ from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
 from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.masked_image.masked_components import MaskedParts
+from g2d2.priors.precise_logits import keep_precise
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.steady_rows import CPU_ROWS, steady
@@ -75,6 +76,7 @@ class MaskedImagePrior(Discrete):
             nn.Module.to(network, device=self.device, dtype=own).eval().requires_grad_(False)
             if self.device.type == "cpu":
                 steady(network)
+        keep_precise(self.parts.transformer.mlm_layer.conv2, self.dtype)
         if memory_format is torch.channels_last:
             vqvae.to(memory_format=memory_format)
         self._memory_format = memory_format

@@ -11,6 +11,7 @@ from g2d2.priors.clip_prompts import padded_ids
 from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.masked_motion.motion_components import MotionComponents
 from g2d2.priors.masked_motion.motion_layout import LEVELS
+from g2d2.priors.precise_logits import keep_precise
 from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
@@ -68,6 +69,7 @@ class MaskedMotionPrior(Discrete):
         self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
         for part in (parts.vqvae, parts.transformer, parts.text_encoder):
             nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
+        keep_precise(parts.transformer.head, self.dtype)
         self.normalisation = parts.normalisation.to(self.device, self.dtype)
         self.codebook = parts.vqvae.codebook
         self._decode, self._denoise = self._run_decoder, self._run_transformer
