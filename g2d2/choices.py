@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+Compile = bool | Literal["graphs"]
+"""Of the networks behind a prior: not at all, compiled, or compiled into CUDA graphs."""
 OptimizerName = Literal["radam", "adam"]
 BetaDenominator = Literal["K", "K+1"]
 Precision = Literal["float32", "float16", "bfloat16", "float64"]

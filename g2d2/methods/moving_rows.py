@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,9 +33,9 @@ class Budgets:
         if self.mixed:  # all at once: what is brought in the middle of the work makes a device wait
             sets = {self.rows(step, at) for step, most in enumerate(self.most) for at in range(most)}
             parts = sorted(sets, key=len)
-            flat = torch.tensor([row for part in parts for row in part]).to(device)
+            flat = _brought([row for part in parts for row in part], device)
             self._indices = dict(zip(parts, flat.split([len(part) for part in parts]), strict=True))
-            self.on_device = torch.tensor(self.counts).to(device)  # (B, steps)
+            self.on_device = _brought(self.counts, device)  # (B, steps)
 
     def rows(self, step: int, iteration: int) -> Rows:
         """Those that have so many iterations in this step."""
@@ -46,7 +47,12 @@ class Budgets:
 
     def index(self, rows: Rows) -> Tensor:
         """The places on the device; those that budgets alone decide are there already."""
-        return self._indices[rows] if rows in self._indices else torch.tensor(rows).to(self.device)
+        return self._indices[rows] if rows in self._indices else _brought(rows, self.device)
+
+
+def _brought(values: Sequence[Any], device: torch.device) -> Tensor:
+    """Whole numbers on the device. A GPU copies them from pinned memory while the host goes on."""
+    return torch.tensor(values, pin_memory=device.type == "cuda").to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)

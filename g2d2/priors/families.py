@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from g2d2.choices import Compile
 from g2d2.priors.catalog import KnownPrior
 from g2d2.priors.digest import files_digest
 from g2d2.priors.published_files import check_published
@@ -27,7 +28,7 @@ class NetworkForm(TypedDict):
     device: "torch.device"
     dtype: "torch.dtype"
     channels_last: bool
-    compile_networks: bool
+    compile_networks: Compile
     rows: int
     """The batch that compiled networks are compiled and tried for."""
 

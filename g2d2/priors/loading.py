@@ -4,7 +4,9 @@ from pathlib import Path
 
 import torch
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Prior
+from g2d2.priors.compiling import with_graphs
 from g2d2.priors.locating import LocatedPrior, locate_prior
 from g2d2.priors.probe import PROBE_ROWS
 from operators import InputError
@@ -24,7 +26,7 @@ def load_prior(
     device: torch.device | str = "cpu",
     dtype: str = "float32",
     channels_last: bool = False,
-    compile_networks: bool = False,
+    compile_networks: Compile = False,
     rows: int = PROBE_ROWS,
     digest: str | None = None,
 ) -> Prior:
@@ -35,6 +37,7 @@ def load_prior(
     if dtype not in DTYPES:
         raise InputError(f"dtype: {dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
     place = usable_device(device)
+    with_graphs(compile_networks, place)  # before anything is read
     located = source if isinstance(source, LocatedPrior) else locate_prior(source)
     prior = located.family.load(
         located.place,

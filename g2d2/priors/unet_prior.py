@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Denoised, Diffusion
-from g2d2.priors.compiling import Compiled
+from g2d2.priors.compiling import Compiled, with_graphs
 from g2d2.priors.gaussian_noise import GaussianNoise
 from g2d2.priors.probe import PROBE_ROWS, ask_diffusion, set_up_networks
 from g2d2.priors.steady_rows import CPU_ROWS, steady
@@ -29,7 +30,7 @@ class UNetPrior(Diffusion):
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         channels_last: bool = False,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ):
         super().__init__(device)
@@ -41,7 +42,7 @@ class UNetPrior(Diffusion):
         self._set_shape()
         set_up_networks(self._set_up, self._ask, dtype, channels_last)
         if compile_networks:
-            self._compile(dtype)
+            self._compile(dtype, with_graphs(compile_networks, self.device))
             with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch
                 self._ask(rows)  # compiled and tried now rather than in the middle of the work
 
@@ -70,8 +71,8 @@ class UNetPrior(Diffusion):
         self.conditions.place(self.device)
         self._unet = self._run_unet
 
-    def _compile(self, dtype: torch.dtype) -> None:
-        self._unet = Compiled("the denoiser", self._run_unet, dtype)
+    def _compile(self, dtype: torch.dtype, graphs: bool) -> None:
+        self._unet = Compiled("the denoiser", self._run_unet, dtype, graphs)
 
     def condition(
         self, prompts: Sequence[str], guidance: Sequence[float], x_shapes: Sequence[Sequence[int]] | None = None

@@ -26,6 +26,7 @@ _HEADER = struct.Struct("<4sHH")  # magic, version, frames
 _VERSION = 1
 _EXACT = 4
 """Features of the root: they are summed up over all frames, and are kept as float32; the others as float16."""
+_LARGEST = float(np.finfo(np.float16).max)
 
 
 class Motion(Signal):
@@ -83,6 +84,11 @@ class Motion(Signal):
         if bad.any():
             first = int(bad.nonzero()[0])
             return f"it has NaN or infinite values in {int(bad.sum())} of {len(x)} frames, frame {first} the first"
+        large = x[:, _EXACT:].abs().amax(dim=1)
+        if float(large.max()) > _LARGEST:
+            return (
+                f"a feature of frame {int(large.argmax())} is {float(large.max()):.3g}: it must be within {_LARGEST:g}"
+            )
         far = float(joints_from_features(x.unsqueeze(0), joints=(0,)).abs().amax())
         if far > FARTHEST:
             return f"its root gets {far:.3g} m away from its start: at most {FARTHEST:g} m are allowed"

@@ -17,8 +17,8 @@ from pipelines.console.options import (
     unique_stems,
 )
 from pipelines.manifest.measurement_files import MEASURED, write_measurement
-from pipelines.manifest.motion_build_settings import MOTION
-from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
+from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS
+from pipelines.solve.motion_inputs import add_motion_options, inputs, motion_measurement
 
 EXAMPLE = "g2d2 measure photo.png --operator gaussian_blur --set kernel_size=61 std=3.0 --sigma 0.05 --out measured/"
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "images", nargs="*", type=Path, metavar="IMAGE", help="pictures to degrade; of motions clips (.npy or .bvh)"
     )
-    add_measurement_options(parser, required=False)
+    add_measurement_options(parser, PATH_TASKS)
     add_motion_options(parser)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="operator settings")
     parser.add_argument("--prompt", default="", metavar="TEXT", help="motions: a prompt that is stored beside y")
@@ -36,11 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes NAME-measurement.npy (float32, as measured), a .png of it to look at, and of motions the row as .json."""
-    if args.path and args.signal != MOTION:
-        raise InputError(f"path: {args.path[0]!r} is a path of motions; give --signal motion with it.")
     if args.prompt and args.signal != MOTION:
         raise InputError("prompt: what is stored of pictures has none; leave it out, or give --signal motion.")
-    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    stems = unique_stems(inputs(args))
     if not stems:
         raise InputError("give at least one picture; of motions, a clip or --path.")
     plain = degradation(args, {})

@@ -31,9 +31,9 @@ from pipelines.console.options import (
     unique_stems,
 )
 from pipelines.console.progress import Progress, progress
-from pipelines.manifest.motion_build_settings import MOTION
+from pipelines.manifest.motion_build_settings import MOTION, PATH_TASKS
 from pipelines.plan.arms import SHIPPED, TUNED
-from pipelines.solve.motion_inputs import add_motion_options, as_motion, motion_measurement
+from pipelines.solve.motion_inputs import add_motion_options, inputs, motion_measurement
 from pipelines.solve.solved_files import Item, write_solved
 
 EXAMPLE = "g2d2 solve photo.png --task sr4-256 --prior ithq --prompt 'a photo of a dog' --set eta_kl=0.0003 --out out/"
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IMAGE",
         help="pictures, or .npy files with --measured; of motions clips",
     )
-    add_measurement_options(parser, required=False)
+    add_measurement_options(parser, PATH_TASKS)
     add_motion_options(parser)
     parser.add_argument(
         "--method", default="g2d2", metavar="NAME", help=f"{', '.join(METHODS.names())} or module:thing (default: g2d2)"
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     """Restores in batches; a finished picture is never solved twice, so an interrupted run goes on where it was."""
     if args.batch < 1:
         raise InputError(f"batch: {args.batch} must be at least 1.")
-    stems = unique_stems(as_motion(args) if args.signal == MOTION else args.images)
+    stems = unique_stems(inputs(args))
     if not stems:
         raise InputError("give at least one picture; of motions, a clip or --path.")
     task = _task(args)

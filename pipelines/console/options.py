@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -17,14 +17,18 @@ from operators.tasks import LARGEST_SIGMA
 from operators.validation import did_you_mean
 
 
-def add_measurement_options(parser: argparse.ArgumentParser, required: bool = True) -> None:
+def add_measurement_options(parser: argparse.ArgumentParser, motion_tasks: Iterable[str]) -> None:
     """Options that decide the measurement, the same for every command that makes one."""
-    choice = parser.add_mutually_exclusive_group(required=required)
+    choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--operator", metavar="NAME", help=f"forward operator: {', '.join(operator_names())}")
-    choice.add_argument("--task", metavar="NAME", help=f"operator, its settings and sigma by name: {', '.join(TASKS)}")
+    choice.add_argument(
+        "--task", metavar="NAME", help=f"operator, its settings and sigma by name: {', '.join(TASKS)}; of motions "
+        f"{', '.join(motion_tasks)}"
+    )  # fmt: skip
     parser.add_argument(
-        "--sigma", type=float, metavar="S", help="noise level on [-1, 1] (default: the task's, or 0.05)"
-    )
+        "--sigma", type=float, metavar="S", help="noise level on [-1, 1] (default: the task's, or 0.05); of motions "
+        "in metres (default: 0)"
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of all random draws (default: 0)")
     parser.add_argument("--resize", action="store_true", help="crop and resize pictures that do not fit")
     add_background_option(parser)

@@ -136,7 +136,10 @@ class Measurer:
             if problem := signal.problem(source.truth):
                 raise InputError(f"{source.id}: as a truth, {problem}.")
             content = signal.encode(source.truth)
-            kept = self._stored[id(source.truth)] = source.truth, content, signal.decode(content, source.id)
+            decoded = signal.decode(content, source.id)
+            if problem := signal.problem(decoded):  # such as a value beyond the precision in which it is stored
+                raise InputError(f"{source.id}: as it would be stored, {problem}.")
+            kept = self._stored[id(source.truth)] = source.truth, content, decoded
         return kept[2], kept[1]
 
     def _measured(self, waiting: dict[tuple[Any, ...], list[tuple[int, _Checked]]]) -> list[Row]:

@@ -1,7 +1,7 @@
 """Build a manifest of motions: clips with their truth, or drawn paths with prompts and none."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
@@ -35,6 +35,10 @@ from pipelines.storage import StoreError, open_store
 PACKAGED = "paths"
 """All paths that can be named, with all prompts of the package."""
 
+_OF_CLIPS = ("split", "prompt_column", "prompt_template", "per_label", "fps", "cut")
+_OF_DRAWN = ("prompts", "frames")
+"""Settings that say nothing about the other kind of source."""
+
 Drawn = tuple[Tensor, Tensor | None]
 """Places on the floor (F, 2) and heights (F,) in every frame."""
 
@@ -44,9 +48,11 @@ def build_motion_manifest(settings: MotionSettings, out: str, *, overwrite: bool
     rejected: list[Rejected] = []
     settings.measured()
     if is_drawn(settings.source):
+        _refuse(settings, _OF_CLIPS, "clips")
         rows, count = _drawn_rows(settings, rejected), 0
     else:
         clips = open_clips(settings)
+        _refuse(settings, _OF_DRAWN, "drawn paths")
         rows, count = _clip_rows(settings, clips, rejected), min(clips.count, settings.limit or clips.count)
     asked = settings.model_dump(mode="json", exclude_defaults=True) | {"signal": "motion"}
     with progress(count, "clips") as bar:
@@ -58,6 +64,13 @@ def build_motion_manifest(settings: MotionSettings, out: str, *, overwrite: bool
             built=asked,
             rejected=rejected,
         )
+
+
+def _refuse(settings: MotionSettings, names: Sequence[str], meant: str) -> None:
+    """Raise an InputError where settings that say nothing about the source are not as they are by default."""
+    fields = MotionSettings.model_fields
+    if given := [name for name in names if getattr(settings, name) != fields[name].default]:
+        raise InputError(f"{', '.join(given)}: meant for {meant}, and {settings.source} is none; leave it out.")
 
 
 def is_drawn(source: str) -> bool:
@@ -147,9 +160,14 @@ def drawn_row(
     if settings.sigma:
         raise InputError(f"sigma: {settings.sigma:g} m is noise on positions of a clip, and a drawn path has none.")
     seed, shape = item_seed(settings.seed, row_id(task, name)), (len(places), FEATURES)
-    own = {"seed": seed} | params | {"axes": "xz" if heights is None else "xyz"}
+    own = {"seed": seed, "axes": "xz" if heights is None else "xyz"} | params
     built = build_operator(operator, own, x_shape=shape)
-    points = places if heights is None else torch.stack([places[:, 0], heights, places[:, 1]], dim=-1)
+    if own["axes"] == "xz":
+        points = places
+    elif heights is None:
+        raise InputError("axes: xyz asks for heights, and this path has none; leave it out, or give a CSV with y.")
+    else:
+        points = torch.stack([places[:, 0], heights, places[:, 1]], dim=-1)
     y = points[built.get_buffer("frames")[0]].unsqueeze(1).float()  # (K, 1, 2 or 3)
     return SourceRow(name, None, operator, own, settings.sigma, seed, prompt, label, task=task, y=y, x_shape=shape)
 

@@ -24,10 +24,12 @@ _WAYS = {
     ("float32",): "eager",
     ("float32", "compile"): "compiled",
     ("float32", "channels_last"): "channels-last",
+    ("float32", "compile: graphs"): "graphs",
     ("bfloat16",): "bf16",
     ("bfloat16", "compile"): "bf16-compiled",
+    ("bfloat16", "compile: graphs"): "bf16-graphs",
 }
-"""By the resources of a sweep, what the bench calls such networks; it measures more than a sweep can have."""
+"""By the resources of a sweep, what the bench calls such networks."""
 LEAST_GAIN = 1.75
 """Times that this solver is faster than the published loop at full size on a CPU (docs/speed.md)."""
 
@@ -103,7 +105,11 @@ def _advice(measured: Bench, row: _Row, resources: Resources) -> str:
     if best.seconds_per_image >= row.seconds_per_image:
         return ""
     dtype, *variants = forms[best.way]
-    words = [f"dtype: {dtype}", *(f"{name}: true" for name in variants), f"batch: {best.batch}"]
+    words = [
+        f"dtype: {dtype}",
+        *(name if ":" in name else f"{name}: true" for name in variants),
+        f"batch: {best.batch}",
+    ]
     words += [f"shard: {best.batch}"] if best.batch > resources.shard else []
     return f"; {', '.join(words)} would take {best.seconds_per_image / row.seconds_per_image:.2g} times as long"
 

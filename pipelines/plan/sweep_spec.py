@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from eval.distribution import distribution_names
 from eval.metrics import METRICS, metric_names
-from g2d2.choices import Precision
+from g2d2.choices import Compile, Precision
 from operators.credentials import holds_secret
 from operators.plain_yaml import LARGEST_INTEGER, read_yaml
 from operators.validation import AtKeyError, did_you_mean
@@ -92,15 +92,24 @@ class Resources(_Model):
     `auto` allows 20 times what such work has taken on the device, and at least 900; null waits for ever."""
     dtype: Precision = "float32"
     """Precision of the networks. Part of the result's identity."""
-    compile: bool = False
-    """Compile the networks. Where it is true, part of the result's identity: it rounds otherwise."""
+    compile: Compile = False
+    """Compile the networks; `graphs` also makes CUDA graphs of them, which needs GPUs. Where it is not false, part of
+    the result's identity: it rounds otherwise."""
     channels_last: bool = False
     """Memory layout of the decoder. Where it is true, part of the result's identity: it rounds otherwise."""
 
     @property
     def variants(self) -> list[str]:
         """Forms of the networks that are asked for and compute the same only up to rounding."""
-        return [name for name in ("compile", "channels_last") if getattr(self, name)]
+        forms = {"compile": self.compile, "channels_last": self.channels_last}
+        return [name if form is True else f"{name}: {form}" for name, form in forms.items() if form]
+
+    @field_validator("compile", mode="before")
+    @classmethod
+    def _known_form(cls, value: object) -> object:
+        if not isinstance(value, bool) and value != "graphs":
+            raise ValueError("it must be true, false or graphs")
+        return value
 
     @field_validator("devices", "batch")
     @classmethod

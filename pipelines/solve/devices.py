@@ -83,6 +83,11 @@ def place(resources: Resources, announce: Callable[[str], None]) -> Placement:
                 "resources.wait_for_gpus to begin with these."
             )
         return Placement(min(gpus, wanted or gpus), wanted, gpus=1, cpus=0, threads=None)
+    if resources.compile == "graphs":
+        raise InputError(
+            "resources.compile: graphs needs a GPU, and the cluster has none; allowed here: true, false. "
+            "resources.wait_for_gpus waits for GPUs that are still to join."
+        )
     if not cpus:
         raise InputError(
             "resources: the cluster has neither GPUs nor CPU cores yet; resources.wait_for_gpus waits for its GPUs."

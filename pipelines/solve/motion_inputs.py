@@ -21,6 +21,9 @@ EVEN = 20
 """Key frames of a drawn path where none are asked for: evenly spread, so that the whole path is to be met."""
 
 
+_OF_PICTURES, _OF_MOTIONS = ("resize", "background"), ("path", "frames", "fps")
+
+
 def add_motion_options(parser: argparse.ArgumentParser) -> None:
     """What says of motions what a picture's file says of pictures."""
     parser.add_argument("--signal", choices=("image", MOTION), default="image", help="what is restored")
@@ -28,13 +31,26 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
         "--path", nargs="+", default=[], metavar="NAME_OR_CSV", help="motions: paths to follow, by name (circle, s, "
         "figure-eight, square, ...) or as a CSV of x and z in metres"
     )  # fmt: skip
-    parser.add_argument(
-        "--frames", type=int, default=LONGEST, metavar="N", help=f"motions: frames of paths (default: {LONGEST})"
-    )
+    parser.add_argument("--frames", type=int, metavar="N", help=f"motions: frames of paths (default: {LONGEST})")
     parser.add_argument("--fps", type=float, metavar="N", help="motions: frame rate of clips, if files do not say")
 
 
-def as_motion(args: argparse.Namespace) -> list[Path]:
+def inputs(args: argparse.Namespace) -> list[Path]:
+    """Pictures, or clips and paths, of which options that say nothing are refused."""
+    motion = args.signal == MOTION
+    remedy = "leave it out" if motion else f"leave it out, or give --signal {MOTION} with it"
+    for name in _OF_PICTURES if motion else _OF_MOTIONS:
+        if getattr(args, name) not in (None, False, []):
+            raise InputError(f"{name}: it says nothing about {args.signal}s; {remedy}.")
+    if not motion:
+        return list(args.images)
+    for name, of, other in (("frames", args.path, "clips have their own"), ("fps", args.images, "paths have none")):
+        if getattr(args, name) is not None and not of:
+            raise InputError(f"{name}: {other}; leave it out.")
+    return _as_motion(args)
+
+
+def _as_motion(args: argparse.Namespace) -> list[Path]:
     """Fill in what motions have by default; the inputs."""
     if args.measured:
         raise InputError("measured: a stored measurement of a motion is a manifest's row; give --path or a clip.")
@@ -46,6 +62,7 @@ def as_motion(args: argparse.Namespace) -> list[Path]:
     args.operator = args.operator or "path"
     if (measured := OPERATORS.find(args.operator).signal) != MOTION:
         raise InputError(f"operator: {args.operator} measures the signal {measured!r} and these are motions.")
+    args.frames = LONGEST if args.frames is None else args.frames
     if not SHORTEST <= args.frames <= LONGEST:
         raise InputError(f"frames: {args.frames} must be from {SHORTEST} to {LONGEST}.")
     args.sigma = 0.0 if args.sigma is None else args.sigma

@@ -110,6 +110,8 @@ class ShardSolver:
             return self.loaded
         self.loaded = LoadedPrior("", None, None)
         self.warm.clear()
+        if self.config.resources.compile:
+            torch.compiler.reset()  # graphs of the prior before would count against torch's limits, and hold memory
         gc.collect()  # a prior holds functions of its own, so that only the collector frees it
         if self.place.type == "cuda":
             torch.cuda.empty_cache()

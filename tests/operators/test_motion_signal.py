@@ -48,6 +48,7 @@ def test_bytes_that_are_no_motion_are_refused(content):
         (torch.zeros(SHORTEST - 1, 263), "too short with 19 frames: at least 20"),
         (torch.zeros(LONGEST + 1, 263), "too long with 197 frames: at most 196"),
         (clip().index_fill(0, torch.tensor([7, 9]), torch.nan), "in 2 of 60 frames, frame 7 the first"),
+        (clip().index_fill(0, torch.tensor([5]), -7e4), "a feature of frame 5 is 7e[+]04: it must be within 65504"),
         (clip(100, speed=30.0), "its root gets 2.97e[+]03 m away from its start"),
     ],
 )

@@ -45,10 +45,10 @@ class LatentDiffusionPrior(UNetPrior, Latent):
             self.codebook = self.codebook.to(self.device, self.dtype)
         self._decoder, self._encoder = self._run_decoder, self._run_encoder
 
-    def _compile(self, dtype: torch.dtype) -> None:
-        super()._compile(dtype)
-        self._decoder = Compiled("the decoder", self._run_decoder, dtype)
-        self._encoder = Compiled("the encoder", self._run_encoder, dtype)
+    def _compile(self, dtype: torch.dtype, graphs: bool) -> None:
+        super()._compile(dtype, graphs)
+        self._decoder = Compiled("the decoder", self._run_decoder, dtype, graphs)
+        self._encoder = Compiled("the encoder", self._run_encoder, dtype, graphs)
 
     def encode(self, x: Tensor) -> Tensor:
         return (self._by_rows(self._encoder, x) - self.shift) * self.scaling

@@ -7,10 +7,12 @@ from contextlib import suppress
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled, filled_up
+from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.masked_image.masked_components import MaskedParts
+from g2d2.priors.precise_logits import keep_precise
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.steady_rows import CPU_ROWS, steady
@@ -43,7 +45,7 @@ class MaskedImagePrior(Discrete):
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         channels_last: bool = False,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ):
         super().__init__(device)
@@ -56,10 +58,11 @@ class MaskedImagePrior(Discrete):
         side *= 2 ** (len(parts.vqvae.config.block_out_channels) - 1)
         self.x_shape = (parts.vqvae.config.out_channels, side, side)
         set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
-        self.static_shapes = compile_networks
+        self.static_shapes = bool(compile_networks)
         if compile_networks:
-            self._decode = Compiled("the decoder", self._run_decoder, self._vq_dtype)
-            self._fill_in = Compiled("the transformer", self._run_transformer, dtype)
+            graphs = with_graphs(compile_networks, self.device)
+            self._decode = Compiled("the decoder", self._run_decoder, self._vq_dtype, graphs)
+            self._fill_in = Compiled("the transformer", self._run_transformer, dtype, graphs)
             with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch
                 ask(self, rows)  # compiled and tried now rather than in the middle of the work
 
@@ -73,6 +76,7 @@ class MaskedImagePrior(Discrete):
             nn.Module.to(network, device=self.device, dtype=own).eval().requires_grad_(False)
             if self.device.type == "cpu":
                 steady(network)
+        keep_precise(self.parts.transformer.mlm_layer.conv2, self.dtype)
         if memory_format is torch.channels_last:
             vqvae.to(memory_format=memory_format)
         self._memory_format = memory_format

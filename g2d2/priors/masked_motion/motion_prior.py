@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Discrete
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled, filled_up
+from g2d2.priors.compiling import Compiled, filled_up, with_graphs
 from g2d2.priors.masked_motion.motion_components import MotionComponents
 from g2d2.priors.masked_motion.motion_layout import LEVELS
+from g2d2.priors.precise_logits import keep_precise
 from g2d2.priors.probe import PROBE_ROWS, ask, refuse_other_answers
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.sampling import LOG_FLOOR, truncate_top_p
@@ -36,7 +38,7 @@ class MaskedMotionPrior(Discrete):
         *,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ) -> None:
         super().__init__(device)
@@ -53,10 +55,11 @@ class MaskedMotionPrior(Discrete):
         self._set_up(dtype)
         if plain is not None:
             refuse_other_answers(plain, ask(self), dtype, f"dtype {str(dtype).removeprefix('torch.')}")
-        self.static_shapes = compile_networks
+        self.static_shapes = bool(compile_networks)
         if compile_networks:
-            self._decode = Compiled("the decoder", self._run_decoder, dtype)
-            self._denoise = Compiled("the transformer", self._run_transformer, dtype)
+            graphs = with_graphs(compile_networks, self.device)
+            self._decode = Compiled("the decoder", self._run_decoder, dtype, graphs)
+            self._denoise = Compiled("the transformer", self._run_transformer, dtype, graphs)
             ask(self, rows)
 
     def _set_up(self, dtype: torch.dtype) -> None:
@@ -66,6 +69,7 @@ class MaskedMotionPrior(Discrete):
         self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
         for part in (parts.vqvae, parts.transformer, parts.text_encoder):
             nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
+        keep_precise(parts.transformer.head, self.dtype)
         self.normalisation = parts.normalisation.to(self.device, self.dtype)
         self.codebook = parts.vqvae.codebook
         self._decode, self._denoise = self._run_decoder, self._run_transformer

@@ -6,9 +6,11 @@ from contextlib import suppress
 import torch
 from torch import Tensor, nn
 
+from g2d2.choices import Compile
 from g2d2.priors.base import Condition, Discrete, joined
 from g2d2.priors.clip_prompts import padded_ids
-from g2d2.priors.compiling import Compiled, filled_up
+from g2d2.priors.compiling import Compiled, filled_up, with_graphs
+from g2d2.priors.precise_logits import keep_precise
 from g2d2.priors.probe import PROBE_ROWS, ask, set_up_networks
 from g2d2.priors.prompt_cache import PromptCache
 from g2d2.priors.vq_diffusion.components import Components, check_components
@@ -39,24 +41,24 @@ class VQDiffusionPrior(Discrete):
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         channels_last: bool = False,
-        compile_networks: bool = False,
+        compile_networks: Compile = False,
         rows: int = PROBE_ROWS,
     ):
         check_components(components)
         super().__init__(device)
         self.decode_rows = CPU_ROWS if self.device.type == "cpu" else None
         self.components = components
-        components.transformer.out.register_forward_pre_hook(_as_precise_as_weights)
         self.schedule = vq_diffusion_schedule(components.scheduler.config)
         self.token_grid = components.transformer.height, components.transformer.width
         self.num_tokens = self.token_grid[0] * self.token_grid[1]
         scale = 2 ** (len(components.vqvae.config.block_out_channels) - 1)
         self.x_shape = (components.vqvae.config.out_channels, *(side * scale for side in self.token_grid))
         set_up_networks(self._set_up, lambda: ask(self), dtype, channels_last)
-        self.static_shapes = compile_networks
+        self.static_shapes = bool(compile_networks)
         if compile_networks:
-            self._decode = Compiled("the decoder", self._run_decoder, dtype)
-            self._denoise = Compiled("the transformer", self._run_transformer, dtype)
+            graphs = with_graphs(compile_networks, self.device)
+            self._decode = Compiled("the decoder", self._run_decoder, dtype, graphs)
+            self._denoise = Compiled("the transformer", self._run_transformer, dtype, graphs)
             with suppress(torch.OutOfMemoryError):  # who solves may still choose a smaller batch
                 ask(self, rows)  # compiled and tried now rather than in the middle of the work
 
@@ -68,8 +70,7 @@ class VQDiffusionPrior(Discrete):
         for part in (parts.vqvae, parts.transformer, parts.text_encoder, self._learned):
             # diffusers' own `to` logs a warning for every component, whatever the dtype
             nn.Module.to(part, device=self.device, dtype=dtype).eval().requires_grad_(False)
-        # logits, of which there are as many as codes, lose too much in half precision
-        nn.Module.to(parts.transformer.out, dtype=self.dtype)
+        keep_precise(parts.transformer.out, self.dtype)
         if memory_format is torch.channels_last:
             parts.vqvae.to(memory_format=memory_format)
         self._memory_format = memory_format
@@ -146,7 +147,3 @@ class VQDiffusionPrior(Discrete):
         vqvae = self.components.vqvae
         latents = vqvae.encode(x.to(self.device, self.network_dtype)).latents
         return vqvae.quantize(latents)[2][2].view(len(x), -1)  # type: ignore[no-any-return]
-
-
-def _as_precise_as_weights(layer: nn.Linear, inputs: tuple[Tensor]) -> tuple[Tensor]:
-    return (inputs[0].to(layer.weight.dtype),)

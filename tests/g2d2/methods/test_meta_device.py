@@ -104,7 +104,7 @@ def test_a_method_never_waits_for_the_device(name, kind):
     assert x.shape == (ROWS, *SHAPE)
 
 
-G2D2_FEW = {"steps": 4, "iterations": 3}
+G2D2_FEW = {"steps": 3, "iterations": 3}
 G2D2_OPTIONS = {
     "both processes and guidances": [{"process": "star"}, {"process": "markov", "guidance": 0.0}, {"guidance": 1.0}],
     "exact counts": [
@@ -122,12 +122,6 @@ G2D2_OPTIONS = {
     * ROWS,
     "squares": [{"likelihood": "squared", "weight_schedule": "endpoints", "kl_gradient": "raw-logits"}] * ROWS,
 }
-
-
-@pytest.mark.parametrize("options", G2D2_OPTIONS)
-def test_nor_does_g2d2_with_any_of_its_options(options):
-    method = G2D2()
-    restore(method, settings=[method.settings(**G2D2_FEW, **changes) for changes in G2D2_OPTIONS[options]])
 
 
 @pytest.mark.parametrize("field", [name for name in G2D2Settings.model_fields if name not in G2D2_FEW])
@@ -230,21 +224,23 @@ def counts(changes, steps, iterations, family="vq_diffusion", own=None):
         for row, one in enumerate(changes)
     ]
     with Counted() as counted:
-        restore(method, operator, settings, prior)
+        x = restore(method, operator, settings, prior)
+    assert x.device == META
+    assert x.shape == (len(settings), *prior.x_shape)
     return counted
 
 
 @pytest.mark.parametrize("family", DISCRETE)
 @pytest.mark.parametrize("options", G2D2_OPTIONS)
-def test_longer_runs_of_g2d2_bring_nothing_more_to_the_device(options, family):
+def test_longer_runs_of_g2d2_with_any_of_its_options_bring_nothing_more_to_the_device(options, family):
     """Keys, levels and weights are there before the first step: a copy in between would wait for all that is queued."""
-    few, many = (counts(G2D2_OPTIONS[options], *size, family) for size in ((2, 2), (4, 5)))
+    few, many = (counts(G2D2_OPTIONS[options], *size, family) for size in ((2, 1), (3, 3)))
     assert few.uploads == many.uploads <= 40
 
 
 @pytest.mark.parametrize("family", DISCRETE)
 def test_nor_do_rows_with_iterations_of_their_own_where_some_leave(family):
-    few, many = (counts(G2D2_OPTIONS["late steps"], *size, family, own=(0, 1, 4)) for size in ((2, 2), (4, 5)))
+    few, many = (counts(G2D2_OPTIONS["late steps"], *size, family, own=(0, 1, 2)) for size in ((2, 1), (3, 2)))
     assert few.uploads == many.uploads <= 42
 
 
@@ -252,25 +248,25 @@ def test_every_family_of_discrete_priors_is_among_them():
     assert {name for name in FAMILIES.homes if issubclass(find_family(name).kind, Discrete)} == set(DISCRETE)
 
 
-KERNELS = 230
-"""Of an iteration on the tiny prior, most of them its decoder's and their gradients."""
+KERNELS = {
+    "default": ({}, 230),  # 229 were counted
+    "adam, kept for the run": ({"optimizer": "adam", "optimizer_memory": "run"}, 245),  # 243
+    "discrepancy": ({"discrepancy": 1.0}, 240),  # 238
+    "both": ({"discrepancy": 1.0, "optimizer": "adam", "optimizer_memory": "run"}, 255),  # 252
+    "radam in both": ({"discrepancy": 1.0, "optimizer_memory": "run"}, 270),  # 266
+}
+"""The most of an iteration on the tiny prior, most of them its decoder's and their gradients."""
 
 
-def test_an_iteration_gives_a_device_as_few_kernels_for_many_rows_as_for_one():
-    def per_iteration(rows):
-        few, many = (counts([{}] * rows, 2, iterations).kernels for iterations in (2, 5))
-        return (many - few) / 6
+@pytest.mark.parametrize("loop", KERNELS)
+def test_an_iteration_gives_a_device_as_few_kernels_for_many_rows_as_for_one(loop):
+    changes, most = KERNELS[loop]
 
-    assert per_iteration(1) == per_iteration(16) <= KERNELS
+    def of_an_iteration(rows):
+        few, many = (counts([changes] * rows, 1, iterations).kernels for iterations in (2, 3))
+        return many - few
 
-
-@pytest.mark.parametrize("options", G2D2_OPTIONS)
-def test_nor_does_g2d2_on_a_masked_prior(options):
-    """Its mask is another id than the schedule's, and tokens that are not masked are carried over."""
-    method = G2D2()
-    settings = [method.settings(**G2D2_FEW, **changes) for changes in G2D2_OPTIONS[options]]
-    x = restore(method, settings=settings, prior=random_masked_prior(device=META))
-    assert x.shape == (ROWS, *SHAPE)
+    assert of_an_iteration(1) == of_an_iteration(16) <= most
 
 
 class Ragged(VQDiffusionPrior):

@@ -8,6 +8,7 @@ import torch
 from g2d2.methods import variational_step
 from g2d2.methods.base import Batch
 from g2d2.methods.g2d2 import G2D2
+from g2d2.methods.moving_rows import Budgets
 from g2d2.priors import load_prior
 from operators import TASKS, build_operator, measure, stack_operators
 
@@ -121,6 +122,21 @@ def test_where_looking_is_dear_rows_idle_till_the_next_look_and_nothing_else_dif
         assert torch.equal(seldom.curves[name], at_once.curves[name])
     assert (seldom.decoder_calls >= at_once.decoder_calls).all()
     assert seldom.decoder_calls.sum() > at_once.decoder_calls.sum()
+
+
+@pytest.mark.parametrize(("device", "pinned"), [("cuda", True), ("cpu", False)])
+def test_which_rows_are_left_is_brought_to_a_gpu_without_waiting(monkeypatch, device, pinned):
+    """A copy from memory that is not pinned would wait for all that is queued."""
+    made, brought = [], []
+
+    class Places:
+        def to(self, place, non_blocking=False):
+            brought.append((place.type, non_blocking))
+
+    monkeypatch.setattr(torch, "tensor", lambda values, pin_memory=False: made.append((values, pin_memory)) or Places())
+    Budgets([settings(**SHORT)] * 3, torch.device(device)).index((0, 2))
+    assert made == [((0, 2), pinned)]
+    assert brought == [(device, True)]
 
 
 def test_compiled_networks_see_batches_of_one_size_and_give_the_same(prior, problem):

@@ -1,13 +1,20 @@
 """Networks changed for speed answer as the plain ones do, or are refused."""
 
+from contextlib import nullcontext
+from functools import partial
+
 import pytest
 import torch
 
 from g2d2.methods.g2d2 import G2D2
 from g2d2.priors import TINY, load_prior, random_prior
 from g2d2.priors.compiling import Compiled
+from g2d2.priors.gaussian_noise import GaussianNoise
 from g2d2.priors.masked_image.random_masked import random_masked_prior
+from g2d2.priors.masked_motion.random_motion import random_motion_prior
 from g2d2.priors.probe import ask
+from g2d2.priors.random_unets import random_unet
+from g2d2.priors.unet_prior import UNetPrior
 from g2d2.priors.vq_diffusion.prior import VQDiffusionPrior
 from g2d2.priors.vq_diffusion.random_weights import random_components
 from operators import InputError, build_operator
@@ -57,6 +64,111 @@ def test_every_batch_size_is_tried_before_it_is_used(monkeypatch):
         prior.decode(torch.zeros(rows, 4, 16, requires_grad=True))
     with pytest.raises(InputError, match="the decoder's gradient"):
         prior.decode(torch.zeros(3, 4, 16, requires_grad=True))
+
+
+class Layer:
+    """A network as priors have them: a method that all objects of a class share."""
+
+    def __init__(self, width):
+        self.layer = torch.nn.Linear(width, width).requires_grad_(False)
+
+    def run(self, x):
+        return self.layer(x)
+
+
+def traced(monkeypatch):
+    """Let torch trace what is compiled and run it as it is; a list of the rows that its graphs were given."""
+    compile, runs = torch.compile, []
+
+    def backend(graph, _):
+        return lambda *inputs: (runs.append(len(inputs[0])), graph.forward(*inputs))[1]
+
+    monkeypatch.setattr(torch, "compile", lambda plain, options, **how: compile(plain, backend=backend, **how))
+    torch.compiler.reset()
+    return runs
+
+
+def test_a_network_is_compiled_for_every_shape_and_so_is_that_of_another_prior(monkeypatch):
+    """By itself torch takes eight of a class, and runs what comes then uncompiled."""
+    runs = traced(monkeypatch)
+    for width in (4, 6):
+        compiled = Compiled("the decoder", Layer(width).run, torch.float32)
+        for rows in range(1, 11):
+            before = len(runs)
+            compiled(torch.zeros(rows, width))
+            assert len(runs) > before + 1  # tried, and used
+
+
+def test_a_shape_too_many_is_refused_where_torch_would_not_compile_it(monkeypatch):
+    runs = traced(monkeypatch)
+    monkeypatch.setattr("g2d2.priors.compiling.MOST_SHAPES", 3)
+    compiled = Compiled("the decoder", Layer(4).run, torch.float32)
+    for rows in (1, 2, 3):
+        compiled(torch.zeros(rows, 4))
+    with pytest.raises(InputError, match="compiles the decoder for no further shape in this process, as it has for 3;"):
+        compiled(torch.zeros(4, 4))
+    runs.clear()
+    compiled(torch.zeros(3, 4))
+    assert len(runs) == 1  # what was compiled is of use still
+
+
+class ReplayedDouble(torch.autograd.Function):
+    """As a CUDA graph answers: value and gradient are the same memory in every call."""
+
+    memory = torch.zeros(2, 3), torch.zeros(2, 3)
+
+    @staticmethod
+    def forward(context, x):
+        return ReplayedDouble.memory[0].copy_(2 * x).detach()
+
+    @staticmethod
+    def backward(context, gradient):
+        return ReplayedDouble.memory[1].copy_(2 * gradient)
+
+
+def test_what_a_graph_gives_outlives_its_next_replay(monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch, "compile", lambda plain, options, **_: asked.append(options) or ReplayedDouble.apply)
+    compiled = Compiled("the decoder", lambda x: 2 * x, torch.float32, graphs=True)
+    assert asked[0]["triton.cudagraphs"]
+    kept = []
+    for factor in (1.0, 5.0):
+        x = torch.full((2, 3), factor, requires_grad=True)
+        output = compiled(x)
+        kept.append((output.detach(), torch.autograd.grad((output * factor).sum(), x)[0]))
+    for factor, (value, gradient) in zip((1.0, 5.0), kept, strict=True):
+        assert value.eq(2 * factor).all()
+        assert gradient.eq(2 * factor).all()
+
+
+@pytest.mark.parametrize(("wrong", "refuses"), [((1, 2), False), ((3,), True)])
+def test_the_last_of_three_calls_is_compared(monkeypatch, wrong, refuses):
+    """The first two of a CUDA graph warm it up and record it; what is replayed from then on may lie all the same."""
+    calls = []
+
+    def counted(plain, **_):
+        return lambda x: calls.append(1) or plain(x) * (1 + (len(calls) in wrong))
+
+    monkeypatch.setattr(torch, "compile", counted)
+    compiled, x = Compiled("the decoder", torch.cos, torch.float32, graphs=True), torch.ones(2, 3)
+    with pytest.raises(InputError, match="the decoder's value is off by 1 of its size") if refuses else nullcontext():
+        assert compiled(x).equal(torch.cos(x))
+    assert len(calls) == 3 + (not refuses)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        partial(load_prior, "nowhere"),
+        random_prior,
+        random_masked_prior,
+        random_motion_prior,
+        partial(UNetPrior, random_unet(), GaussianNoise(torch.linspace(0.99, 0.01, 20, dtype=torch.float64))),
+    ],
+)
+def test_graphs_are_refused_where_there_is_no_gpu(load):
+    with pytest.raises(InputError, match=r"^compile: graphs needs a GPU; allowed here: true, false\.$"):
+        load(compile_networks="graphs")
 
 
 def test_any_mixture_of_guidance_has_the_shapes_that_were_tried_before_the_work(monkeypatch):

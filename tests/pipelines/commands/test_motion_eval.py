@@ -134,12 +134,15 @@ def test_intervals_of_shares_stay_among_shares(folders, tmp_path, capsys):
 def test_bad_clips_are_named_and_cost_no_other(folders, capsys):
     broken = clip()
     broken[3] = torch.nan
-    save(folders[1], {"nan": broken, "short": clip(10), "b": clip(50)})
+    large = clip()
+    large[9, 200] = 1e5
+    save(folders[1], {"nan": broken, "short": clip(10), "b": clip(50), "large": large})
     np.save(folders[1] / "wrong.npy", np.zeros((60, 66)))
     assert run("eval", "--signal", "motion", *folders) == 1
     err = capsys.readouterr().err
     assert "failed clip nan.npy: 1 of its 60 frames have NaN" in err
     assert "failed clip short: it is too short" in err or "failed clip short.npy: it is too short" in err
+    assert "failed clip large.npy: a feature of frame 9 is 1e+05: it must be within 65504" in err
     assert "failed clip wrong.npy: it has shape (60, 66)" in err
     assert "failed clip b: it has 50 frames and its measurement is of 80" in err
 

@@ -89,6 +89,15 @@ def test_completion_offers_the_names_of_tasks_operators_priors_and_metrics(words
     assert complete(bash_script, *words) == offered
 
 
+@pytest.mark.parametrize("command", ["solve", "measure"])
+def test_help_has_tasks_and_noise_of_motions_too(command, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of motions path-1, path-2, path-5, path-25pct, path-all" in told
+    assert "or 0.05); of motions in metres (default: 0)" in told
+
+
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
 def test_other_shells_get_the_names_too(shell, capsys):
     assert cli.main(["completion", shell]) == 0

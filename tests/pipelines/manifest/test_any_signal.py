@@ -79,6 +79,16 @@ def test_a_signal_of_ones_own_needs_no_edit(tmp_path, g2d2):
     assert len(Image.open(tmp_path / "sheet.png").getcolors(10**6)) > 2
 
 
+def test_what_cannot_be_stored_whole_is_rejected(tmp_path):
+    """Beyond float32, in which series are stored."""
+    large = SourceRow("large", torch.full((4, 1), 1e39, dtype=torch.float64), OPERATOR)
+    built = write_manifest(str(tmp_path / "m"), [*sources(), large])
+    assert [one.reason for one in built.rejected] == [
+        "large: as it would be stored, it has 4 NaN or infinite values: every value must be finite."
+    ]
+    assert list(check_manifest(Manifest.open(built.url))) == []
+
+
 def test_a_row_depends_on_itself_alone(tmp_path):
     whole = rows_of(write_manifest(str(tmp_path / "a"), sources()).url)
     few = rows_of(write_manifest(str(tmp_path / "b"), list(sources())[2:3]).url)

@@ -153,6 +153,9 @@ def test_arrays_of_features_and_joints(tmp_path, capsys):
     high = clip(50)
     high[12:, 3] = 48
     np.save(folder / "high.npy", high)
+    large = clip(50)
+    large[9, 200] = 1e5
+    np.save(folder / "large.npy", large)
     (folder / "text.npy").write_text("no array")
     np.savez(folder / "several", clip(50))
     (folder / "several.npz").rename(folder / "several.npy")
@@ -162,6 +165,7 @@ def test_arrays_of_features_and_joints(tmp_path, capsys):
     assert "clip nan.npy: 1 of its 50 frames have NaN or infinite values, frame 7 the first." in said
     for name in ("text", "several"):
         assert f"clip {name}.npy: it cannot be read as a NumPy array" in said
+    assert "large: as a truth, a feature of frame 9 is 1e+05: it must be within 65504." in said
     assert "clip none.npy: it has 0 frames" in said
     assert "clip scalar.npy: it has shape ()" in said
     assert "clip high.npy: its path leaves the floor, with its root at a height of 48 m in frame 12" in said
@@ -189,6 +193,11 @@ def test_a_drawn_csv_with_heights(tmp_path):
     row = rows_of(tmp_path / "m")["path/stairs"]
     assert row["x_shape"] == [100, 263]
     assert torch.allclose(measurement(row)[:, 0], torch.tensor([[0, 0.9, 0], [0, 1.3, 5]]), atol=1e-5)
+    assert (
+        build(tmp_path / "stairs.csv", tmp_path / "flat", "--frames", "100", "--set", "frames=[0, 99]", "axes=xz") == 0
+    )
+    flat = measurement(next(iter(rows_of(tmp_path / "flat").values())))
+    assert torch.allclose(flat[:, 0], torch.tensor([[0, 0], [0, 5.0]]), atol=1e-5)
 
 
 def test_all_paths_of_the_package(tmp_path):
@@ -215,6 +224,15 @@ def test_the_same_command_builds_the_same_manifest(tmp_path, capsys):
         ("circle", ("--set", "joints=[pelvis, head]"), "a drawn path is of one joint"),
         ("circle", ("--sigma", "0.05"), "sigma: 0.05 m is noise on positions of a clip, and a drawn path has none"),
         ("circle", ("--set", "keyframes=300"), "keyframes is 300: the clip has 196 frames"),
+        ("circle", ("--set", "axes=xy"), "path: axes is 'xy'"),
+        ("circle", ("--set", "axes=xyz"), "axes: xyz asks for heights, and this path has none; leave it out, or give"),
+        (
+            "circle",
+            ("--fps", "30", "--cut", "--split", "test"),
+            "split, fps, cut: meant for clips, and circle is none",
+        ),
+        ("paths", ("--prompt-template", "{label}"), "prompt_template: meant for clips, and paths is none"),
+        ("cirle", ("--frames", "60"), "source: cirle is missing or without clips"),
         ("circle", ("--resize",), "--resize: it says nothing about the signal 'motion'"),
         ("circle", ("--frames", "500"), "frames"),
         ("circle", ("--prompts", "nowhere.txt"), "--prompts: nowhere.txt cannot be read"),
@@ -251,11 +269,13 @@ def test_a_sheet_shows_figures_and_key_points(tmp_path):
     assert (tmp_path / "sheet.png").stat().st_size > 1000
 
 
-def test_a_single_file_is_a_source_of_one_clip(tmp_path, monkeypatch):
+def test_a_single_file_is_a_source_of_one_clip(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("walk.npy", clip(50))
     np.save("other.npy", clip(60))
     (tmp_path / "turn.bvh").write_text(bvh(frames=90))
+    assert build("walk.npy", "m", "--frames", "40") == 2
+    assert "frames: meant for drawn paths, and walk.npy is none; leave it out." in capsys.readouterr().err
     assert build("walk.npy", "m") == 0
     assert set(rows_of(tmp_path / "m")) == {"path/walk"}
     assert build(tmp_path / "turn.bvh", "b") == 0

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bench import gpu_row
 from g2d2.methods.g2d2 import G2D2
 from operators import InputError
 from pipelines.plan.cells import Cell
@@ -51,7 +52,7 @@ def way(name, batch, seconds):
 WAYS = [
     way("eager", 1, 100.0), way("eager", 4, 80.0), way("eager", 16, 70.0), way("eager", 64, 60.0),
     way("channels-last", 4, 65.0), way("compiled", 8, 50.0), way("bf16", 8, 40.0), way("bf16-compiled", 32, 20.0),
-    way("bf16-graphs", 64, 5.0),
+    way("graphs", 4, 30.0), way("bf16-graphs", 64, 5.0), way("bf16-telepathy", 64, 1.0),
 ]  # fmt: skip
 
 
@@ -64,19 +65,29 @@ WAYS = [
         ({"batch": 2}, 100.0),
         ({"channels_last": True}, 65.0),
         ({"compile": True}, 50.0),
+        ({"compile": "graphs"}, 30.0),
         ({"dtype": "bfloat16"}, 40.0),
         ({"dtype": "bfloat16", "compile": True, "shard": 32}, 20.0),
+        ({"dtype": "bfloat16", "compile": "graphs", "shard": 64}, 5.0),
     ],
 )
 def test_the_row_is_that_of_what_the_sweep_runs(tmp_path, resources, seconds):
     (file := tmp_path / "gpu.json").write_text(json.dumps(BENCH | {"rows": WAYS}))
     found = bench_seconds([cell(steps=100, iterations=30)], file, Resources(**resources))
     assert found.total({"id": 1})[1] == pytest.approx(seconds)
-    advised = "dtype: bfloat16, compile: true, batch: 32" in found.source
-    assert advised == (seconds > 20)
-    assert "graphs" not in found.source  # no sweep has them
+    advised = "dtype: bfloat16, compile: graphs, batch: 64" in found.source
+    assert advised == (seconds > 5)
+    assert "telepathy" not in found.source  # no sweep has it
     if resources == {}:
-        assert found.source.endswith("batch: 32, shard: 32 would take 0.29 times as long")
+        assert found.source.endswith("batch: 64, shard: 64 would take 0.071 times as long")
+
+
+def test_a_sweep_can_run_whatever_is_measured(tmp_path):
+    for measured in gpu_row.WAYS.values():
+        (file := tmp_path / "gpu.json").write_text(json.dumps(BENCH | {"rows": [way(measured.name, 4, 5.0)]}))
+        dtype = str(measured.dtype).removeprefix("torch.")
+        resources = Resources(dtype=dtype, compile=measured.compile, channels_last=measured.channels_last)
+        assert bench_seconds([cell()], file, resources).source.count(f"{measured.name} in batches of 4") == 1
 
 
 @pytest.mark.parametrize(
@@ -87,6 +98,7 @@ def test_the_row_is_that_of_what_the_sweep_runs(tmp_path, resources, seconds):
             "no row of float16, in which the sweep runs; it has eager, channels-last, compiled, bf16",
         ),
         ({"compile": True, "channels_last": True}, "no row of float32 with compile with channels_last"),
+        ({"compile": "graphs", "channels_last": True}, "no row of float32 with compile: graphs with channels_last"),
         ({"compile": True, "batch": 4}, "in batches of at most 4, as resources say .batch, shard.; the smallest has 8"),
     ],
 )

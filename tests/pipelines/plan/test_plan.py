@@ -57,13 +57,16 @@ def test_ids_stay_as_they_were_where_networks_are_plain():
 
 
 @pytest.mark.parametrize(
-    "change", ["settings", "prior", "dtype", "compile", "channels_last", "manifest", "method", "version"]
+    "change", ["settings", "prior", "dtype", "compile", "graphs", "channels_last", "manifest", "method", "version"]
 )
 def test_what_decides_a_result_changes_every_id(change, manifest, tiny_prior, tmp_path, monkeypatch):
     values = specification(manifest, tiny_prior, tmp_path / "o")
     before = set(planned(values)[1]["item"].to_pylist())
     if change == "settings":
         values["solver"] = {"settings": values["solver"]["settings"] | {"iterations": 4}}
+    elif change == "graphs":
+        before |= set(planned(values | {"resources": values["resources"] | {"compile": True}})[1]["item"].to_pylist())
+        values["resources"] = values["resources"] | {"compile": "graphs"}
     elif change in ("compile", "channels_last"):
         values["resources"] = values["resources"] | {change: True}
     elif change == "prior":

@@ -31,6 +31,7 @@ from tests.pipelines.sweep_cases import specification, write_spec
         ({"select": {"tasks": []}}, "select.tasks is []"),
         ({"output": "s3://KEY:hunter2@bucket/x"}, "it holds a password, token or key"),
         ({"resources": {"batch": 0}}, "resources.batch"),
+        ({"resources": {"compile": "graph"}}, "resources.compile is 'graph': it must be true, false or graphs"),
         ({"tracking": {"uri": "postgresql://me:hunter2@host/db"}}, "it holds a password"),
         ({"keep": {"snapshots_at": [3]}}, "snapshots_at needs traces: true"),
     ],

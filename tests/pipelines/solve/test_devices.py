@@ -60,6 +60,14 @@ def test_an_interrupted_wait_leaves_no_request(monkeypatch):
     assert cluster.asked == [[{"GPU": 1}], []]
 
 
+def test_graphs_are_refused_by_a_cluster_without_gpus(monkeypatch):
+    Cluster(monkeypatch, {"CPU": 4.0})
+    with pytest.raises(InputError, match=r"resources\.compile: graphs needs a GPU, .*; allowed here: true, false\."):
+        place(Resources(compile="graphs"), print)
+    Cluster(monkeypatch, {"CPU": 4.0, "GPU": 1.0})
+    assert place(Resources(compile="graphs"), print).gpus == 1
+
+
 def test_a_head_without_cores_does_not_solve(monkeypatch):
     Cluster(monkeypatch, {"memory": 1e9})
     with pytest.raises(InputError, match=r"neither GPUs nor CPU cores yet; resources\.wait_for_gpus"):

@@ -21,7 +21,7 @@ from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.scoring import ShardScorer
 from pipelines.score.scorings import Scoring
 from pipelines.solve.attaching import Attach
-from pipelines.solve.solving import ShardSolver, ShardWork, SolverConfig
+from pipelines.solve.solving import LoadedPrior, ShardSolver, ShardWork, SolverConfig
 from pipelines.storage import StoreError
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import build_manifest, specification
@@ -78,6 +78,18 @@ def test_a_prior_that_is_let_go_is_gone_before_the_next_is_loaded(work, tiny_pri
         assert held() is None
     finally:
         gc.enable()
+
+
+def test_what_was_compiled_for_a_prior_is_let_go_with_it(work):
+    """CUDA graphs keep their memory, and torch counts graphs per class of prior."""
+    solver, made = work[0], []
+    solver.config = replace(solver.config, resources=solver.config.resources.model_copy(update={"compile": True}))
+    compiled = torch.compile(torch.sin, backend=lambda graph, _: made.append(graph) or graph.forward)
+    for name, graphs in (("", 1), ("", 1), ("one", 2)):
+        solver.loaded = LoadedPrior(name, None, None)
+        solver.hold("")
+        compiled(torch.zeros(3))
+        assert len(made) == graphs
 
 
 def test_networks_are_compiled_for_guidance_before_the_rows_are_solved(work, monkeypatch):
