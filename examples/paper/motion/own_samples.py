@@ -1,4 +1,4 @@
-"""Walks that the embedded prior makes of a prompt alone, as .npy that `g2d2 manifest build` reads: paths that it can walk.
+"""Walks that the embedded prior makes of a prompt alone, as .npy that `g2d2 manifest build` reads: paths it can walk.
 
 python examples/paper/motion/own_samples.py OUT_FOLDER [COUNT]
 

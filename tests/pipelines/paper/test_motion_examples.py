@@ -1,5 +1,6 @@
 """The paper's motion experiment: every specification plans, with the paper's settings and on its densities."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ DENSITIES = ["path-1", "path-2", "path-5", "path-25pct", "path-all"]
 EMBEDDED = "cmu-motion"
 CELLS = {
     "humanml3d-density-5": 2, "humanml3d-densities": 10, "mini": 3, "mini-density": 10, "mini-iterations": 4,
-    "mini-captured": 3, "mini-actions": 3, "mini-distance": 2,
+    "mini-captured": 3, "mini-actions": 3, "mini-distance": 2, "mini-own-paths": 2,
 }  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def test_star_and_markov_are_tuned_alike():
     tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
     arms = tuning.all_arms()
     assert arms["star"].grid == arms["markov"].grid
-    assert len(arms["star"].grid.points) == 8
+    assert len(arms["star"].grid.points) == 10
 
 
 @pytest.fixture
@@ -156,11 +157,37 @@ def test_settings_are_chosen_on_clips_that_nothing_judges(people, monkeypatch):
 def test_the_tuned_settings_come_from_a_manifest_that_is_not_judged():
     tuning = load_spec(FOLDER / "tuning" / "embedded.yaml")
     assert tuning.manifest not in {spec.manifest for spec in SPECS.values()}
-    judged = {spec.manifest for spec in SPECS.values() if spec.prior == EMBEDDED} - {SPECS["mini"].manifest}
+    made = {SPECS[name].manifest for name in ("mini", "mini-own-paths")}  # of no captured clip
+    judged = {spec.manifest for spec in SPECS.values() if spec.prior == EMBEDDED} - made
     commands = (FOLDER / "README.md").read_text().replace("\\\n", " ").splitlines()
     (command,) = (line for line in commands if "held_out_clips.py" in line and "tuning.parquet" in line)
     assert len(judged) == 2
     assert all(f" {manifest} " in f"{command} " for manifest in judged)
+
+
+def test_walks_of_the_prior_itself_become_a_manifest(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["it", str(tmp_path / "samples"), "2"])
+    runpy.run_path(str(FOLDER / "own_samples.py"), run_name="__main__")
+    assert "2 motions of 'a person walks'" in capsys.readouterr().out
+    made = [np.load(path) for path in sorted((tmp_path / "samples").glob("*.npy"))]
+    assert [motion.shape for motion in made] == [(196, 263)] * 2
+    assert not np.array_equal(*made)
+    words = ("manifest", "build", tmp_path / "samples", tmp_path / "paths", "--signal", "motion", "--task", "path-5")
+    assert run(*words, "--prompt", "a person walks") == 0
+
+
+def test_the_guidance_of_the_tuning_is_the_one_that_was_settled_by_prompts(monkeypatch, capsys):
+    """All settings but the paper's own, and unguided samples, have it; the script tries it beside no guidance."""
+    points = load_spec(FOLDER / "tuning" / "embedded.yaml").all_arms()["star"].grid.points
+    assert {point["guidance"] for point in points[1:]} == {2}
+    script = runpy.run_path(str(FOLDER / "told_prompts.py"))
+    assert {1.0, 2.0} <= set(script["GUIDANCES"])
+    assert script["PROMPTS"] == ["a person walks", "a person runs", "a person jumps"]
+    script["main"].__globals__.update(COUNT=2, GUIDANCES=(1.0, 2.0))
+    script["main"](EMBEDDED)
+    told = capsys.readouterr().out
+    assert re.findall(r"guidance (\d): \d of 6", told) == ["1", "2"]
+    assert len(re.findall(r"sliding 0\.\d{3}", told)) == 6
 
 
 def test_feet_of_real_clips_reconstructions_and_samples(manifests, monkeypatch, capsys):
