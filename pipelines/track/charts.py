@@ -23,9 +23,12 @@ _LOG = "log10 "
 
 Card = dict[str, Any]
 
+Rank = tuple[bool, int, int]
+"""Where there are too many cards the highest go first: planes, then later metrics, then later settings."""
 
-def chart_state(record: SweepRecord) -> dict[str, Any]:
-    """Cards and sections in MLflow's own form; nothing where no setting varies."""
+
+def chart_states(record: SweepRecord) -> Iterator[dict[str, Any]]:
+    """Cards and sections in MLflow's own form, each time with fewer cards, of all tasks alike; at last without any."""
     numeric = [name for name in record.shown if _is_number(record, name)]
     logarithmic = _logarithmic(record)
     axes = {name: _LOG + name if name in logarithmic else name for name in record.shown}
@@ -34,14 +37,16 @@ def chart_state(record: SweepRecord) -> dict[str, Any]:
         for task in record.tasks
     ]
     cards = [
-        card
+        ((plane, place, number), card)
         for task in record.tasks
-        for metric in record.judged
-        for card in _cards(task, metric, axes, numeric, len(record.tasks) > 1)
+        for place, metric in enumerate(record.judged)
+        for plane, number, card in _cards(task, metric, axes, numeric, len(record.tasks) > 1)
     ]
-    if not cards:
-        return {}
-    return {"compareRunCharts": cards, "compareRunSections": sections, "isAccordionReordered": True}
+    ranks: set[Rank] = {rank for rank, _ in cards}
+    for last in sorted(ranks, reverse=True):
+        kept = [card for rank, card in cards if rank <= last]
+        yield {"compareRunCharts": kept, "compareRunSections": sections, "isAccordionReordered": True}
+    yield {}
 
 
 def log_params(record: SweepRecord, cell: CellResult) -> dict[str, str]:
@@ -62,16 +67,16 @@ def _number(cell: CellResult, name: str) -> float | None:
 
 def _cards(
     task: str, metric: MetricInfo, varied: Mapping[str, str], numeric: Sequence[str], of_many: bool
-) -> Iterator[Card]:
-    """`varied` are settings and the params that hold them on an axis."""
+) -> Iterator[tuple[bool, int, Card]]:
+    """Whether it is a plane, its number, the card; `varied` are settings and the params that hold them on an axis."""
     name = task_metric(task, metric.name) if of_many else metric.name
     y = {"key": name, "type": "METRIC"}
-    for x, other in [*combinations(numeric, 2)][:_PLANES]:
+    for number, (x, other) in enumerate([*combinations(numeric, 2)][:_PLANES]):
         axes = {"xaxis": _param(varied[x]), "yaxis": _param(varied[other]), "zaxis": y}
-        yield _card("CONTOUR", task, f"{metric.name} over {x} and {other}", f"{name}-{x}-{other}") | axes
-    for x in varied:
+        yield True, number, _card("CONTOUR", task, f"{metric.name} over {x} and {other}", f"{name}-{x}-{other}") | axes
+    for number, x in enumerate(varied):
         axes = {"xaxis": _param(varied[x]), "yaxis": y}
-        yield _card("SCATTER", task, f"{metric.name} over {x}", f"{name}-{x}") | axes
+        yield False, number, _card("SCATTER", task, f"{metric.name} over {x}", f"{name}-{x}") | axes
 
 
 def _card(kind: str, task: str, title: str, key: str) -> Card:

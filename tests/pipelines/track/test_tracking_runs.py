@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,7 +18,7 @@ from PIL import Image
 from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.features import DISTANCES
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.track import TrackingError, track_folder
+from pipelines.track import TrackingError, sweep_run, track_folder
 from pipelines.track.runs import Runs
 from pipelines.track.system_metrics import system_points
 from tests.pipelines.sweep_cases import run
@@ -154,6 +155,64 @@ def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep)
             card["yaxis"]["key"] for card in state["compareRunCharts"] if card["yaxis"]["key"] in child.data.metrics
         ]
         assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
+
+
+# of 12 settings what a cell has, and what one other has of each
+SETTINGS = {
+    "eta_kl": (0.0003, 0.001), "gamma": (0.3, 0.1), "learning_rate": (10.0, 5.0), "lambda_kl": (2.0, 1.0),
+    "lambda_lr": (1.0, 0.5), "guidance": (5.0, 2.0), "temperature": (1.0, 0.5), "discrepancy": (0.0, 1.0),
+    "steps": (25, 50), "iterations": (30, 15), "memory_kept": (1.0, 0.5), "top_p": (1.0, 0.5),
+}  # fmt: skip
+
+
+def test_of_too_many_charts_those_that_fit_are_saved(make_sweep):
+    """Planes are left out first, then later metrics, in all tasks alike: MLflow refuses a longer tag."""
+    from mlflow.utils.validation import MAX_EXPERIMENT_TAG_VAL_LENGTH as MOST
+
+    tasks = ["sr4-32", "gaussian-deblur-32", "inpaint-box-32", "inpaint-random-32"]
+    first = {name: values[0] for name, values in SETTINGS.items()}
+    points = [first, *(first | {name: values[1]} for name, values in SETTINGS.items())]
+    sweep = make_sweep(tasks=tasks, points=points, sources=1, tracking={"panels": 0}, settings={})
+    tracked = track_folder(sweep.url)
+    assert tracked.cells_logged == 4 * 13
+    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
+    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
+    cards = json.loads(json.loads(view)["state"])["compareRunCharts"]
+    assert 0.8 * MOST < len(view) <= MOST
+    assert {card["type"] for card in cards} == {"SCATTER"}
+    drawn = {task: [card["displayName"] for card in cards if task in card["metricSectionId"]] for task in tasks}
+    assert len({tuple(titles) for titles in drawn.values()}) == 1
+    assert drawn["sr4-32"][0] == "psnr over eta_kl"
+
+
+def test_a_view_that_the_server_refuses_costs_nothing_else(sweep, monkeypatch, caplog):
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    def refuse(*args):
+        raise MlflowException("the tag is too long")
+
+    monkeypatch.setattr(MlflowClient, "set_experiment_tag", refuse)
+    tracked = track_folder(sweep.url)
+    assert tracked.cells_logged == 4
+    assert "no view of it is saved: MLflow at" in caplog.text
+    assert "viewStateShareKey" not in tracked.where()
+
+
+def test_a_long_description_keeps_its_links_and_says_what_it_leaves_out(sweep, monkeypatch):
+    whole = sweep_run.best_table
+
+    def long(record):
+        table = whole(record)
+        return replace(table, rows=table.rows * 60)
+
+    monkeypatch.setattr(sweep_run, "best_table", long)
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    note = parent.data.tags["mlflow.note.content"]
+    assert 7500 < len(note) <= 8000
+    left = int(re.search(r"\nand (\d+) more, in report.html\n", note)[1])
+    assert note.count("| sr4-32 |") + left == 120
+    assert all(f"/runs/{child.info.run_id}?" in note for child in children.values())
 
 
 def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_sweep):
