@@ -45,6 +45,8 @@ class FakeSweep:
     seeds: list = field(default_factory=lambda: [0])
     sources: int = 3
     tasks: list = field(default_factory=lambda: ["sr4-32"])
+    cross: dict = field(default_factory=dict)
+    """More that the grid varies."""
     points: list = field(default_factory=list)
     """Points of the grid, in the place of its product."""
     settings: dict = field(default_factory=lambda: {"steps": 25})
@@ -63,7 +65,8 @@ class FakeSweep:
         return str(self.root / "out")
 
     def spec(self):
-        grid = {"points": self.points} if self.points else {"cross": {"process": self.process, "eta_kl": self.eta_kl}}
+        cross = {"process": self.process, "eta_kl": self.eta_kl} | self.cross
+        grid = {"points": self.points} if self.points else {"cross": cross}
         return SweepSpec(
             name="tiny", manifest=str(self.root / "manifest"), prior="cifar10", output=self.url, seeds=self.seeds,
             metrics=METRICS, distribution=self.distribution, tracking=self.tracking,

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,8 +18,10 @@ from PIL import Image
 
 from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.features import DISTANCES
+from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track import TrackingError, sweep_run, track_folder
+from pipelines.track.charts import chart_states
 from pipelines.track.runs import Runs
 from pipelines.track.system_metrics import system_points
 from tests.pipelines.sweep_cases import run
@@ -157,6 +160,61 @@ def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep)
         assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
 
 
+def charts_of(sweep):
+    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
+    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
+    return json.loads(json.loads(view)["state"])["compareRunCharts"]
+
+
+def test_every_arm_has_a_plane_of_its_own_cells(make_sweep):
+    """Cells of two arms lie at the same places of a plane, where the last would hide the first."""
+    sweep = make_sweep(cross={"gamma": [0.1, 0.3]})
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    planes = [card for card in charts_of(sweep) if card["type"] == "CONTOUR"]
+    assert [card["displayName"] for card in planes[:2]] == [
+        "psnr of star over eta_kl and gamma", "psnr of markov over eta_kl and gamma",
+    ]  # fmt: skip
+    for card in planes:
+        drawn = [child for child in children.values() if card["zaxis"]["key"] in child.data.metrics]
+        places = {(child.data.params["eta_kl"], child.data.params["gamma"]) for child in drawn}
+        assert len(drawn) == len(places) == 4
+    star = children["sr4-32, star, eta_kl=0.001, gamma=0.3"].data.metrics
+    assert star["sr4-32/star/psnr"] == star["psnr"]
+    assert not [name for name in star if "markov" in name]
+
+
+def test_no_plane_is_drawn_where_further_settings_vary(make_sweep):
+    sweep = make_sweep(cross={"gamma": [0.1, 0.3], "learning_rate": [5.0, 10.0]}, process=["star"])
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert {card["type"] for card in charts_of(sweep)} == {"SCATTER"}
+    assert not [name for child in children.values() for name in child.data.metrics if "/" in name]
+
+
+def test_planes_go_before_metrics_and_these_before_settings(make_sweep):
+    record = StoredSweep.read(SweepFolder(make_sweep(cross={"gamma": [0.1, 0.3]}).url)).record
+    *states, none = chart_states(record)
+    titles = [[card["displayName"] for card in state["compareRunCharts"]] for state in states]
+    left = [sorted(set(more) - set(fewer)) for more, fewer in pairwise([*titles, []])]
+    assert none == {}
+    assert left == [
+        ["ssim of markov over eta_kl and gamma"], ["ssim of star over eta_kl and gamma"],
+        ["psnr of markov over eta_kl and gamma"], ["psnr of star over eta_kl and gamma"],
+        ["ssim over gamma"], ["ssim over eta_kl"], ["psnr over gamma"], ["psnr over eta_kl"],
+    ]  # fmt: skip
+
+
+def test_runs_that_are_logged_get_what_charts_of_an_extended_grid_need(make_sweep, history):
+    sweep = make_sweep(process=["star"], cross={"gamma": [0.1, 0.3]})
+    first = runs_of(sweep, track_folder(sweep.url))[1]
+    assert not [name for child in first.values() for name in child.data.metrics if "/" in name]
+    sweep.process = ["star", "markov"]
+    assert track_folder(sweep.write().url).cells_logged == 4
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    for name in first:
+        assert children[name].data.metrics["sr4-32/star/psnr"] == first[name].data.metrics["psnr"]
+    assert [key for _, key, *_ in history(sweep)["metrics"]].count("sr4-32/star/psnr") == 4
+
+
 # of 12 settings what a cell has, and what one other has of each
 SETTINGS = {
     "eta_kl": (0.0003, 0.001), "gamma": (0.3, 0.1), "learning_rate": (10.0, 5.0), "lambda_kl": (2.0, 1.0),
@@ -225,9 +283,7 @@ def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_swe
     _, children = runs_of(sweep, tracked)
     for child in children.values():
         assert float(child.data.params["log10 eta_kl"]) == pytest.approx(math.log10(float(child.data.params["eta_kl"])))
-    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
-    state = json.loads(json.loads(next(v for k, v in tags.items() if k.startswith("mlflow.sharedView")))["state"])
-    first_card = state["compareRunCharts"][0]
+    first_card = charts_of(sweep)[0]
     assert (first_card["displayName"], first_card["xaxis"]["key"]) == ("psnr over eta_kl", "log10 eta_kl")
 
 
