@@ -108,6 +108,19 @@ def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     assert all(row["verdict"].startswith("not compared: 3 measurements cannot both choose") for row in best)
 
 
+def test_the_page_names_the_params_and_what_starts_a_new_parent(sweep, history):
+    first = track_folder(sweep.url)
+    (row,) = re.findall(r"^\| params \| `(\w+)`.*? \|", (ROOT / "docs" / "tracking.md").read_text(), flags=re.MULTILINE)
+    assert [row] == [*runs_of(sweep, first)[0].data.params]
+    sweep.prior_digest, sweep.psnr = "other-files", {(0.0003, "star", 0): 1.0}
+    again = track_folder(sweep.write().url)
+    assert (again.parent_run_id, again.cells_logged, len(history(sweep)["runs"])) == (first.parent_run_id, 1, 5)
+    sweep.resources = {"dtype": "bfloat16", "compile": True}
+    assert track_folder(sweep.write().url).parent_run_id != first.parent_run_id
+    known = [value for _, key, value in history(sweep)["params"] if key == "dtype"]
+    assert sorted(known) == ["bfloat16 compile", "float32"]
+
+
 def test_what_was_tuned_for_task_and_arm_stays_out_of_names(make_sweep):
     """Star and Markov have their own gamma there, which the grid does not vary."""
     sweep = make_sweep(tasks=["sr4-32", "gaussian-deblur-32"], preset="tuned", settings={})
