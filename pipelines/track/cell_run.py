@@ -22,7 +22,7 @@ CONTENT_VERSION = 5
 
 def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated: Evaluated | None = None) -> Content:
     """What is logged of a cell."""
-    spec, shown, distances = sweep.spec, panels.measurements(cell.id), sweep.distances.get(cell.id, {})
+    spec, shown, distances = sweep.spec, panels.measurements(cell), sweep.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {sweep.scores_url}."
     logged = [one for one in distances.values() if sweep.record.beside_others(cell, one)]
     for distance in distances.values():

@@ -79,6 +79,29 @@ def test_the_panel_shows_the_first_measurements(sweep):
     assert "sr4-32/0000, sr4-32/0001" in run.data.tags["mlflow.note.content"]
 
 
+def test_a_cell_shows_those_of_the_first_measurements_that_it_solved(sweep):
+    sweep.failed = {0}
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    for child in children.values():
+        assert child.data.tags["mlflow.note.content"].endswith("reconstruction of sr4-32/0001.")
+        assert [row[0] for row in json.loads(artifact(child, "measurements.json"))["data"]] == ["sr4-32/0001"]
+
+
+def test_a_cell_points_at_no_files_that_are_not_there(sweep):
+    sweep.failed = {0, 1}  # the two that would be shown
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    for child in children.values():
+        assert child.info.status == "FINISHED"
+        assert "mlflow.loggedArtifacts" not in child.data.tags
+        assert "panel.png" not in child.data.tags["mlflow.note.content"]
+        assert not {"panel.png", "measurements.json"} & set(known_files(child))
+
+
+def known_files(run):
+    folder = Path(unquote(urlsplit(run.info.artifact_uri).path))
+    return [path.name for path in folder.iterdir()] if folder.exists() else []
+
+
 def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     parent, _ = runs_of(sweep, track_folder(sweep.url))
     assert parent.info.run_name == "tiny"
@@ -413,11 +436,7 @@ def test_an_interrupted_logging_is_completed(sweep, history, monkeypatch, method
     assert {status for _, _, status, _ in found["runs"]} == {"FINISHED"}
     points = [(run, key) for run, key, *_ in found["metrics"]]
     assert len(points) == len(set(points)) == 4 * 13 + 6
-    assert all("panel.png" in files(run) for run in runs_of(sweep, tracked)[1].values())
-
-
-def files(run):
-    return [path.name for path in Path(unquote(urlsplit(run.info.artifact_uri).path)).iterdir()]
+    assert all("panel.png" in known_files(run) for run in runs_of(sweep, tracked)[1].values())
 
 
 def test_an_extended_grid_logs_only_the_new_cells(sweep, history):
