@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         spec = search.batch_spec(0, next_batch(folder, search, 0).points)
         plan = make_plan(spec, folder, block=search.block(0))
     ready = check_solving(spec, plan.cells)
-    left = plan.rows.per_cell(folder.solved_shards())
+    solved = folder.solved_shards()
+    left, shards = plan.rows.per_cell(solved), sum(shard.name not in solved for shard in plan.shards)
     trials = bench == HERE or (bench is None and not args.no_calibration)
     cost = estimate(spec, plan, ready.solvable) if trials else None
     seconds = _away(plan.cells, bench, spec.resources) if cost is None else cost.seconds
@@ -81,18 +82,21 @@ def run(args: argparse.Namespace) -> int:
     if cost is not None:
         facts |= calibrated_facts(cost, left)
     if seconds is not None and bench is not None:
-        facts["cluster"] = {"devices": devices, "source": seconds.source, **bill(seconds.total(left), devices, price)}
+        facts["cluster"] = {
+            "devices": devices, "busy": min(devices, shards), "source": seconds.source,
+            **bill(seconds.total(left), devices, shards, price),
+        }  # fmt: skip
         warnings += _not_covered(plan.cells, seconds, left, bench)
     if seconds is not None and search is not None:
         each = seconds.total({cell.id: 1 for cell in plan.cells})
         fewest, most = search.cost()
         bounds = fewest * each[0] / len(plan.cells), most * each[2] / len(plan.cells)
-        facts["search"] |= bill(bounds, devices, price)
+        facts["search"] |= bill(bounds, devices, shards, price)
     if seconds is not None and races:
         ends = [seconds.race(heat, len(spec.seeds)) for heat in races]
         whole = seconds.total(left)
         low, high = min(sum(low for low, _ in ends), whole[0]), min(sum(high for _, high in ends), whole[2])
-        facts["race"] |= bill((low, high), devices, price)
+        facts["race"] |= bill((low, high), devices, shards, price)
     if args.json:
         print(json.dumps(facts))
         return 0
@@ -238,7 +242,9 @@ def _print_cluster(facts: Mapping[str, Any], raced: bool) -> None:
     low, about, high = (_duration(3600 * hours) for hours in facts["hours"])
     money = ", money {1:.2f} ({0:.2f} to {2:.2f})".format(*facts["money"]) if "money" in facts else ""
     whole = ", solved whole" if raced else ""
-    print(f"on {counted(facts['devices'], 'device')}{whole}: about {about} ({low} to {high}){money}")
+    devices, busy = facts["devices"], facts["busy"]
+    idle = f"; {busy} of {devices} devices have work" if busy < devices else ""
+    print(f"on {counted(devices, 'device')}{whole}: about {about} ({low} to {high}){money}{idle}")
     print(f"by {facts['source']}")
 
 

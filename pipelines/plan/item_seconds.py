@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from pipelines.plan.cells import Cell
@@ -48,8 +49,12 @@ class ItemSeconds:
         return dict(counts)
 
 
-def bill(seconds: Sequence[float], devices: int, price: float | None) -> dict[str, Any]:
-    """Hours on so many devices, and money where a device's hour has a price, of each amount of device seconds."""
+def bill(seconds: Sequence[float], devices: int, shards: int, price: float | None) -> dict[str, Any]:
+    """Hours until so many devices are done with so many shards, and money where a device's hour has a price.
+
+    Of each amount of device seconds. A device solves whole shards, so that the busiest decides.
+    """
     hours = [one / 3600 for one in seconds]
-    facts = {"device_hours": hours, "hours": [amount / devices for amount in hours]}
+    share = ceil(shards / devices) / shards if shards else 0.0
+    facts = {"device_hours": hours, "hours": [amount * share for amount in hours]}
     return facts if price is None else facts | {"money": [amount * price for amount in hours]}

@@ -4,10 +4,12 @@ Bytes go through s3fs: it can ask for a conditional put, and its errors carry S3
 neither. Tables read in parallel by Ray Data and pyarrow.dataset go through pyarrow's own client.
 """
 
+import mimetypes
 import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 from typing import IO, Any, Self
 
 from operators.errors import InputError
@@ -20,6 +22,13 @@ from pipelines.storage.s3_connection import ArrowS3, endpoint_name, s3fs_client
 from pipelines.storage.s3_errors import error_code, explain, is_transient
 
 _WRITER = "g2d2-writer"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Text of ours is UTF-8, which browsers do not suppose."""
 
 
 class S3Store(Store):
@@ -60,14 +69,14 @@ class S3Store(Store):
 
     def write_bytes(self, name: str, data: bytes) -> None:
         path = self.path(name)
-        self._ask(lambda client: client.pipe_file(path, data), name)
+        self._ask(lambda client: client.pipe_file(path, data, **content_type(name)), name)
 
     def write_with(self, name: str, fill: Callable[[IO[bytes]], Result]) -> Result:
         path = self.path(name)
         with tempfile.NamedTemporaryFile(prefix="g2d2-") as file:
             result = fill(file)
             file.flush()
-            self._ask(lambda client: client.put_file(file.name, path), name)
+            self._ask(lambda client: client.put_file(file.name, path, **content_type(name)), name)
         return result
 
     def create_new(self, name: str, data: bytes) -> bool:
@@ -75,7 +84,7 @@ class S3Store(Store):
 
         def put(client: Any) -> bool:
             try:
-                client.pipe_file(path, data, mode="create", Metadata={_WRITER: writer})
+                client.pipe_file(path, data, mode="create", Metadata={_WRITER: writer}, **content_type(name))
             except OSError as error:
                 if not isinstance(error, FileExistsError) and error_code(error) != "PreconditionFailed":
                     raise
@@ -149,3 +158,9 @@ class S3Store(Store):
             if self._open_client is None:
                 self._open_client = s3fs_client()
             return self._open_client
+
+
+def content_type(name: str) -> dict[str, str]:
+    """What a browser is told that an object is, by its name: it shows a page and would save one of unknown kind."""
+    kind = _KINDS.get(PurePosixPath(name).suffix) or mimetypes.guess_type(name)[0]
+    return {} if kind is None else {"ContentType": kind}

@@ -11,9 +11,8 @@ from eval.scores import ScoreTable
 from pipelines.plan.item_ids import fingerprint
 from pipelines.score.race_rows import race_row
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.track.charts import log_params
+from pipelines.track.charts import chart_metrics, log_params
 from pipelines.track.evaluated import Evaluated
-from pipelines.track.metric_names import task_metric
 from pipelines.track.panels import PANEL, TABLE, Panels, logged_table
 from pipelines.track.runs import COUNTED, Content
 
@@ -23,7 +22,7 @@ CONTENT_VERSION = 5
 
 def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated: Evaluated | None = None) -> Content:
     """What is logged of a cell."""
-    spec, shown, distances = sweep.spec, panels.measurements(cell.id), sweep.distances.get(cell.id, {})
+    spec, shown, distances = sweep.spec, panels.measurements(cell), sweep.distances.get(cell.id, {})
     note = f"Rows with `cell == {cell.id}` of {sweep.scores_url}."
     logged = [one for one in distances.values() if sweep.record.beside_others(cell, one)]
     for distance in distances.values():
@@ -45,6 +44,7 @@ def cell_content(sweep: StoredSweep, cell: CellResult, panels: Panels, evaluated
         },
         params=identity | {name: str(value) for name, value in _settings(cell).items()},
         axes=log_params(sweep.record, cell),
+        drawn=chart_metrics(sweep.record, cell),
         metrics=lambda: cell_metrics(sweep, cell)
         | {name: value for one in logged for name, value in _logged(one).items()},
         artifacts=partial(panels.draw, cell),
@@ -93,9 +93,6 @@ def cell_metrics(sweep: StoredSweep, cell: CellResult) -> dict[str, float]:
         metrics[metric] = mean.mean
         if mean.low is not None and mean.high is not None:
             metrics |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}
-    if len(sweep.record.tasks) > 1:
-        judged = (metric.name for metric in sweep.record.judged if metric.name in cell.means)
-        metrics |= {task_metric(cell.task, name): cell.means[name].mean for name in judged}
     memory = sweep.record.cost(cell, "peak_bytes")
     metrics |= {} if memory is None else {"peak_gib": memory.mean / 2**30}
     return metrics if cell.seconds is None else metrics | {"seconds": cell.seconds}

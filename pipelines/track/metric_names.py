@@ -9,5 +9,5 @@ def plain_task(task: str) -> str:
 
 
 def task_metric(task: str, metric: str) -> str:
-    """A cell's mean under its task: charts of one task leave out the runs of others."""
+    """A cell's mean under its task, or its task and arm: charts of one leave out the runs of others."""
     return f"{plain_task(task)}/{metric}"

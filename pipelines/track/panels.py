@@ -52,13 +52,13 @@ class Panels:
         self.sweep = sweep
         self._signals = StoredSignals(sweep, 2 * sweep.spec.tracking.panels + 2)
 
-    def measurements(self, cell: str) -> list[str]:
+    def measurements(self, cell: CellResult) -> list[str]:
         """Ids of the measurements that are shown."""
-        return [row["measurement"] for row in self._planned.get(cell, ())]
+        return [row["measurement"] for row in self._solved(cell)]
 
     def draw(self, cell: CellResult) -> dict[str, bytes]:
         """`panel.png`, and a table of the same rows for MLflow's evaluation; nothing where none of them was solved."""
-        rows = [row for item in self._planned.get(cell.id, ()) if (row := self._row(cell, item)) is not None]
+        rows = [row for item in self._solved(cell) if (row := self._row(cell, item)) is not None]
         return {PANEL: encode_png(_sheet(rows)), **_table(rows, list(self._metrics))} if rows else {}
 
     def _row(self, cell: CellResult, item: Planned) -> _Row | None:
@@ -79,6 +79,13 @@ class Panels:
         column = self.sweep.record.values(cell, metric)
         here = np.flatnonzero((column.measurements == item["measurement"]) & (column.seeds == item["seed"]))
         return float(column.values[here[0]]) if len(here) and np.isfinite(column.values[here[0]]) else None
+
+    def _solved(self, cell: CellResult) -> list[Planned]:
+        """The planned ones that the cell has an image of: not failed, and not left out when it left its race."""
+        column = self.sweep.record.values(cell, self.sweep.scores.metrics[0])
+        there = zip(column.measurements.tolist(), column.seeds.tolist(), column.failed.tolist(), strict=True)
+        solved = {(measurement, seed) for measurement, seed, failed in there if not failed}
+        return [item for item in self._planned.get(cell.id, ()) if (item["measurement"], item["seed"]) in solved]
 
     @cached_property
     def _metrics(self) -> list[str]:

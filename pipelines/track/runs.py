@@ -42,6 +42,8 @@ class Content:
     failed: bool
     axes: dict[str, str] = field(default_factory=dict)
     """Params that charts need beside these; an extended grid may need more of runs that are logged."""
+    drawn: dict[str, float] = field(default_factory=dict)
+    """Metrics that charts need beside these, likewise."""
     evaluated: Evaluated | None = None
     """What its metrics are of."""
     system: Callable[[], Sequence[SystemPoint]] = tuple
@@ -70,9 +72,13 @@ class Runs:
         if run.data.tags.get(LOGGED) == content.digest:
             for name in content.axes.keys() - run.data.params.keys():
                 self._call("log_param", run.info.run_id, name, content.axes[name])
+            drawn = {name: value for name, value in content.drawn.items() if name not in run.data.metrics}
+            if drawn:
+                step = int(run.data.tags[REVISION].partition(" ")[0])
+                self._call("log_batch", run.info.run_id, metrics=_points(run, content, drawn, step))
             return False
         step = self._revise(run, content)
-        metrics = content.metrics()
+        metrics = content.metrics() | content.drawn
         metrics |= {name: 0.0 for name in run.data.metrics if name.startswith(COUNTED) and name not in metrics}
         if content.evaluated is not None:
             self._call("log_inputs", run.info.run_id, **content.evaluated.inputs())
@@ -100,14 +106,14 @@ class Runs:
         return int(number) + 1
 
     def _log(self, run: Run, content: Content, metrics: dict[str, float], step: int) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+        from mlflow.entities import Param, RunTag
 
-        there, of = run.data, {} if content.evaluated is None else content.evaluated.of
+        there = run.data
         params = content.params | content.axes
         self._call(
             "log_batch",
             run.info.run_id,
-            metrics=[Metric(name, value, run.info.start_time, step, **of) for name, value in metrics.items()],
+            metrics=_points(run, content, metrics, step),
             params=[Param(name, value) for name, value in params.items() if name not in there.params],
             tags=[RunTag(name, value) for name, value in content.tags().items() if there.tags.get(name) != value],
         )
@@ -158,6 +164,13 @@ class Runs:
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return self.server.call(lambda: getattr(self.server.client, method)(*args, **kwargs))
+
+
+def _points(run: Run, content: Content, metrics: dict[str, float], step: int) -> list[Any]:
+    from mlflow.entities import Metric
+
+    of = {} if content.evaluated is None else content.evaluated.of
+    return [Metric(name, value, run.info.start_time, step, **of) for name, value in metrics.items()]
 
 
 def _by_key(runs: Iterable[Run]) -> dict[str, list[Run]]:

@@ -4,6 +4,7 @@ import json
 import uuid
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 
 import yaml
 from pydantic import BaseModel, ConfigDict
@@ -26,7 +27,7 @@ from pipelines.track.server import run_path
 from pipelines.track.spreadsheet import csv_table
 from pipelines.track.system_metrics import system_points
 
-VERSION = 5
+VERSION = 6
 """Raised when the same results should be logged anew in a sweep's own run; its cells have a version of theirs."""
 KEY = "sweep"
 """The grid key of a parent run."""
@@ -40,8 +41,12 @@ _COLUMNS = (
     "p_corrected", "effect_size", "pairs", "excluded", "corrected_over", "verdict",
 )  # fmt: skip
 _ROUNDED = 6
-_LINKS = 3000
-"""Characters of a description that links may take; MLflow keeps 8000 in all."""
+_NOTE = "mlflow.note.content"
+"""The tag that MLflow shows as a run's description."""
+_MOST = 8000
+"""Characters of a description that MLflow keeps; it cuts off the rest without a word."""
+_WORDS, _LINKS, _MORE = 3000, 3000, 60
+"""What of them words, links and the remark that rows are left out may take; the table has the rest."""
 
 
 class _FolderId(BaseModel):
@@ -78,7 +83,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
         key=KEY,
         name=sweep.spec.name,
         digest=fingerprint("tracked sweep", VERSION, CONTENT_VERSION, facts),
-        tags=cache(lambda: _tags(sweep) | {"mlflow.note.content": _note(sweep)}),
+        tags=cache(lambda: _tags(sweep) | {_NOTE: description(sweep)}),
         params=sweep.shared(),
         metrics=lambda: {
             "items": float(sweep.expected), "cells": float(len(sweep.plan.cells)), "failed": float(sweep.failed),
@@ -107,7 +112,7 @@ def real_metrics(sweep: StoredSweep) -> dict[str, float]:
 
 
 def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: StoredSweep) -> Content:
-    """The same, its description followed by links to the runs of cells: the best ones first, as many as fit."""
+    """The same, its description with links to the runs of cells: the best ones first, as many as fit."""
     best = dict.fromkeys(one.cell.id for one in sweep.record.best)
     links = ""
     for id in [*best, *(cell.id for cell in sweep.record.cells if cell.id not in best)]:
@@ -116,8 +121,7 @@ def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: S
             links += f"- and more: {len(runs)} cells in all, in the view {sweep.spec.name}\n"
             break
         links += link
-    tags = content.tags()
-    noted = tags | {"mlflow.note.content": f"{tags['mlflow.note.content']}\n\nCells:\n\n{links}"}
+    noted = content.tags() | {_NOTE: description(sweep, f"\n\nCells:\n\n{links}")}
     return replace(content, tags=lambda: noted)
 
 
@@ -205,13 +209,16 @@ def _tags(sweep: StoredSweep) -> dict[str, str]:
     return {name: value for name, value in tags.items() if value}
 
 
-def _note(sweep: StoredSweep) -> str:
-    """Markdown that MLflow shows above the run's tables."""
+def description(sweep: StoredSweep, links: str = "") -> str:
+    """Markdown that MLflow shows above the run's tables; of the best cells as many as leave room for the links."""
     record = sweep.record
     counts = (
         f"{counted(len(record.cells), 'cell')}, {len(sweep.scores)} of {counted(sweep.expected, 'image')}, "
         f"{sweep.failed} failed, {sweep.missing} missing. Every number: {sweep.scores_url}"
     )
-    return "\n\n".join(
-        [f"**{headline(record)}**", counts, *(f"Note: {note}." for note in sweep.notes), markdown(best_table(record))]
-    )
+    words = "\n\n".join([f"**{headline(record)}**", counts, *(f"Note: {note}." for note in sweep.notes)])[:_WORDS]
+    lines = markdown(best_table(record)).splitlines(keepends=True)
+    room = _MOST - _MORE - len(words) - len(links)
+    fitting = sum(length <= room for length in accumulate(map(len, lines)))
+    more = f"\nand {len(lines) - fitting} more, in {REPORT}" if fitting < len(lines) else ""
+    return f"{words}\n\n{''.join(lines[:fitting])}{more}{links}"

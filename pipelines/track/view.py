@@ -5,15 +5,21 @@ experiment; this writes one.
 """
 
 import json
+from typing import Any
 
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.track.charts import chart_state
+from pipelines.track.charts import chart_states
 
 TAG = "mlflow.sharedViewState."
+_MOST = 20_000
+"""Characters that MLflow keeps of an experiment's tag; it refuses a longer one."""
 
 
 def saved_view(sweep: StoredSweep, parent: str, made: int) -> str:
-    """A view in MLflow's own form, under the sweep's name; the cell with the best first metric comes first."""
+    """A view in MLflow's own form, under the sweep's name; the cell with the best first metric comes first.
+
+    As many charts as fit into a tag.
+    """
     record = sweep.record
     first = record.metrics[0]
     distances = dict.fromkeys(name for cell in sweep.distances.values() for name in cell)
@@ -28,16 +34,26 @@ def saved_view(sweep: StoredSweep, parent: str, made: int) -> str:
         "columnOrder": columns,  # else metrics come before params, in the order of the alphabet
         "columnWidths": {_key("params", "task"): 40 + 8 * max(map(len, record.tasks))},
         "runsHiddenMode": "SHOWALL",  # charts begin with ten runs else
-        **chart_state(record),
     }
-    view = {"name": sweep.spec.name, "createdAt": made, "updatedAt": made, "state": json.dumps(state)}
-    return json.dumps(view)
+    value = ""
+    for charts in chart_states(record):
+        view = {"name": sweep.spec.name, "createdAt": made, "updatedAt": made, "state": _dense(state | charts)}
+        value = _dense(view)
+        if len(value) <= _MOST:
+            break
+    return value
 
 
-def view_path(experiment: str, sweep: str, charts: bool = False) -> str:
-    """The part of a browser's address after the server's; with `charts`, of the page of charts."""
+def view_path(experiment: str, sweep: str | None, charts: bool = False) -> str:
+    """The part of a browser's address after the server's, without a sweep of all runs; with `charts`, of their page."""
+    view = "" if sweep is None else f"viewStateShareKey={sweep}&"
     mode = "&compareRunsMode=CHART" if charts else ""
-    return f"/#/experiments/{experiment}/runs?viewStateShareKey={sweep}&workflowType=machine_learning{mode}"
+    return f"/#/experiments/{experiment}/runs?{view}workflowType=machine_learning{mode}"
+
+
+def _dense(value: Any) -> str:
+    """Without spaces, which would take the place of charts."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _key(kind: str, name: str) -> str:

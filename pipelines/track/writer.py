@@ -1,5 +1,6 @@
 """The one writer: a parent run per sweep, a child run per grid cell, each logged once."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,11 @@ from pipelines.track.cell_run import cell_content
 from pipelines.track.evaluated import Evaluated, dataset, prior_models
 from pipelines.track.panels import Panels
 from pipelines.track.runs import Runs
-from pipelines.track.server import Server, destination
+from pipelines.track.server import Server, TrackingError, destination
 from pipelines.track.sweep_run import REPORT, sweep_content, sweep_key, with_links
 from pipelines.track.view import TAG, saved_view, view_path
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,22 @@ def track(sweep: StoredSweep, page: bytes | None = None) -> Tracked:
     whole = with_links(whole, experiment, children, sweep)
     if not runs.complete(parent, whole) and page is not None:
         runs.attach(parent, {REPORT: page})  # the same numbers, but it may judge them by others now
-    run_id, view = parent.info.run_id, f"{TAG}{runs.sweep}"
-    server.call(
-        lambda: server.client.set_experiment_tag(experiment, view, saved_view(sweep, run_id, parent.info.start_time))
-    )
-    url, table = place.run_url(experiment, run_id), place.browser() + view_path(experiment, runs.sweep)
-    charts = place.browser() + view_path(experiment, runs.sweep, charts=True)
+    run_id = parent.info.run_id
+    view = saved_view(sweep, run_id, parent.info.start_time)
+    key = runs.sweep if _view_is_saved(server, experiment, f"{TAG}{runs.sweep}", view) else None
+    url, table = place.run_url(experiment, run_id), place.browser() + view_path(experiment, key)
+    charts = place.browser() + view_path(experiment, key, charts=True)
     return Tracked(name, run_id, logged, len(contents) - logged, url, table, charts)
+
+
+def _view_is_saved(server: Server, experiment: str, tag: str, view: str) -> bool:
+    """A server that refuses the view has all the rest, which is worth more than the view."""
+    try:
+        server.call(lambda: server.client.set_experiment_tag(experiment, tag, view))
+    except TrackingError as error:
+        log.warning("everything is logged, but no view of it is saved: %s", error)
+        return False
+    return True
 
 
 def track_folder(url: str, uri: str | None = None, metrics: Sequence[str] | None = None) -> Tracked:

@@ -45,9 +45,15 @@ class FakeSweep:
     seeds: list = field(default_factory=lambda: [0])
     sources: int = 3
     tasks: list = field(default_factory=lambda: ["sr4-32"])
+    cross: dict = field(default_factory=dict)
+    """More that the grid varies."""
+    points: list = field(default_factory=list)
+    """Points of the grid, in the place of its product."""
     settings: dict = field(default_factory=lambda: {"steps": 25})
     preset: str = "paper"
     distribution: list = field(default_factory=list)
+    prior_digest: str = "a-prior-digest"
+    resources: dict = field(default_factory=dict)
     tracking: dict = field(default_factory=lambda: {"panels": 2})
     psnr: dict = field(default_factory=dict)
     """Values to plant, by (eta_kl, process, source)."""
@@ -61,17 +67,20 @@ class FakeSweep:
         return str(self.root / "out")
 
     def spec(self):
+        cross = {"process": self.process, "eta_kl": self.eta_kl} | self.cross
+        grid = {"points": self.points} if self.points else {"cross": cross}
         return SweepSpec(
             name="tiny", manifest=str(self.root / "manifest"), prior="cifar10", output=self.url, seeds=self.seeds,
             metrics=METRICS, distribution=self.distribution, tracking=self.tracking,
+            resources=self.resources,
             solver={"preset": self.preset, "settings": self.settings},
-            grid={"cross": {"process": self.process, "eta_kl": self.eta_kl}},
+            grid=grid,
         )  # fmt: skip
 
     def write(self):
         spec, folder = self.spec(), SweepFolder(self.url)
         rows, manifest_digest = self._manifest()
-        prior = PlannedPrior(locate_prior("cifar10"), "a-prior-digest")
+        prior = PlannedPrior(locate_prior("cifar10"), self.prior_digest)
         cells = expand_cells(spec, self.tasks, {"cifar10": prior})
         plan, scoring = (
             fingerprint([c.id for c in cells], self.seeds, len(rows)),
@@ -96,7 +105,7 @@ class FakeSweep:
             {
                 "specification": spec.model_dump(mode="json"), "plan": plan, "scoring": scoring, "items": len(items),
                 "cells": len(cells), "measurements": len(rows), "manifest_digest": manifest_digest,
-                "priors": {"cifar10": "a-prior-digest"}, "version": "0.1.0",
+                "priors": {"cifar10": self.prior_digest}, "version": "0.1.0",
                 "started": "2026-01-01T00:00:00Z", "environment": {"python": "3.11.9", "torch": "2.13.0"},
             }
         )  # fmt: skip

@@ -43,6 +43,38 @@ def test_list_goes_on_past_one_page(store, monkeypatch):
     assert len(pages) == 3
 
 
+HTML = "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("index.html", HTML), ("a/b.json", "application/json"), ("chart.svg", "image/svg+xml"), ("x.png", "image/png")],
+)
+@pytest.mark.parametrize("write", ["write_bytes", "write_with", "create_new"])
+def test_a_browser_is_told_what_an_object_is(store, name, kind, write):
+    """Else it saves a page that it should show."""
+    content = (lambda file: file.write(b"<p>")) if write == "write_with" else b"<p>"
+    getattr(store, write)(name, content)
+    assert head(store, name)["ContentType"] == kind
+
+
+def head(store, name):
+    bucket, _, key = store.path(name).partition("/")
+    return store._client().call_s3("head_object", Bucket=bucket, Key=key)
+
+
+def test_an_object_in_parts_has_its_kind_too_and_one_of_unknown_kind_is_stored(store, monkeypatch):
+    client = store._client()
+    pipe = client.pipe_file
+    monkeypatch.setattr(client, "pipe_file", lambda *args, **options: pipe(*args, chunksize=5 * 2**20, **options))
+    store.write_bytes("report.html", bytes(11 * 2**20))
+    told = head(store, "report.html")
+    assert told["ContentType"] == HTML
+    assert told["ETag"].strip('"').endswith("-3")
+    store.write_bytes("shard.unknown", b"")
+    assert store.size("shard.unknown") == 0
+
+
 def _read_in_worker(store, queue):
     queue.put((store.read_bytes("x"), store.filesystem.get_file_info(store.path("x")).size))
 

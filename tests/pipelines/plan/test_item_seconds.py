@@ -30,6 +30,12 @@ def test_a_race_costs_at_least_its_first_round_and_at_most_the_grid():
 
 
 def test_a_bill_divides_hours_and_not_money():
-    facts = bill((3600.0, 7200.0), devices=4, price=2.0)
+    facts = bill((3600.0, 7200.0), devices=4, shards=40, price=2.0)
     assert facts == {"device_hours": [1.0, 2.0], "hours": [0.25, 0.5], "money": [2.0, 4.0]}
-    assert "money" not in bill((1.0,), 1, None)
+    assert "money" not in bill((1.0,), 1, 1, None)
+
+
+@pytest.mark.parametrize(("shards", "hours"), [(4, 2.0), (8, 1.0), (9, 16 / 9), (1, 8.0), (0, 0.0)])
+def test_the_busiest_of_eight_devices_decides(shards, hours):
+    """Four shards keep four of them busy, and nine keep one twice as long as the others."""
+    assert bill((8 * 3600.0,), 8, shards, None)["hours"] == pytest.approx([hours])

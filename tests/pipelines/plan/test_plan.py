@@ -179,13 +179,23 @@ def test_the_command_prices_devices_by_a_measured_file(manifest, tiny_prior, tmp
     cost = json.loads(told.out)["cluster"]
     hours = 24 * (4 * 300 + 12 * 200) / 4 / 3600
     assert cost["device_hours"] == pytest.approx([hours / 2, hours, 2 * hours])
-    assert cost["hours"] == pytest.approx([hours / 16, hours / 8, hours / 4])
+    assert cost["hours"] == pytest.approx([hours / 10, hours / 5, 2 * hours / 5])  # in five shards
+    assert cost["busy"] == 5
     assert cost["money"] == pytest.approx([2.1 * hours / 2, 2.1 * hours, 2.1 * hours * 2])
     assert run(*asked) == 0
     told = capsys.readouterr()
-    assert "on 8 devices: about 45 min 0 s (22 min 30 s to 1 h 30 min), money 12.60 (6.30 to 25.20)\n" in told.out
+    assert (
+        "on 8 devices: about 1 h 12 min (36 min 0 s to 2 h 24 min), money 12.60 (6.30 to 25.20); 5 of 8 devices have "
+        "work\n"
+    ) in told.out
     assert f"by {tmp_path / 'gpu.json'}: ithq on A100, eager in batches of 4" in told.out
     assert "warning: the figures are of images 256x256" in told.err
+    plan, items = planned(specification(manifest, tiny_prior, tmp_path / "o"))
+    first = plan.shards[0]
+    commit(SweepFolder(str(tmp_path / "o")), first.name, items.slice(first.first, first.count))
+    assert run("plan", path, "--devices", 4, "--bench", tmp_path / "gpu.json", "--json") == 0
+    again = json.loads(capsys.readouterr().out)["cluster"]
+    assert again["hours"] == pytest.approx([one / 4 for one in again["device_hours"]])  # of the four that are left
 
 
 def test_the_command_prices_devices_by_the_papers_figures(manifest, tiny_prior, tmp_path, capsys):

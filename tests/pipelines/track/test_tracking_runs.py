@@ -5,6 +5,8 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -16,8 +18,10 @@ from PIL import Image
 
 from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.features import DISTANCES
+from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
-from pipelines.track import TrackingError, track_folder
+from pipelines.track import TrackingError, sweep_run, track_folder
+from pipelines.track.charts import chart_states
 from pipelines.track.runs import Runs
 from pipelines.track.system_metrics import system_points
 from tests.pipelines.sweep_cases import run
@@ -75,6 +79,29 @@ def test_the_panel_shows_the_first_measurements(sweep):
     assert "sr4-32/0000, sr4-32/0001" in run.data.tags["mlflow.note.content"]
 
 
+def test_a_cell_shows_those_of_the_first_measurements_that_it_solved(sweep):
+    sweep.failed = {0}
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    for child in children.values():
+        assert child.data.tags["mlflow.note.content"].endswith("reconstruction of sr4-32/0001.")
+        assert [row[0] for row in json.loads(artifact(child, "measurements.json"))["data"]] == ["sr4-32/0001"]
+
+
+def test_a_cell_points_at_no_files_that_are_not_there(sweep):
+    sweep.failed = {0, 1}  # the two that would be shown
+    _, children = runs_of(sweep, track_folder(sweep.write().url))
+    for child in children.values():
+        assert child.info.status == "FINISHED"
+        assert "mlflow.loggedArtifacts" not in child.data.tags
+        assert "panel.png" not in child.data.tags["mlflow.note.content"]
+        assert not {"panel.png", "measurements.json"} & set(known_files(child))
+
+
+def known_files(run):
+    folder = Path(unquote(urlsplit(run.info.artifact_uri).path))
+    return [path.name for path in folder.iterdir()] if folder.exists() else []
+
+
 def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     parent, _ = runs_of(sweep, track_folder(sweep.url))
     assert parent.info.run_name == "tiny"
@@ -102,6 +129,19 @@ def test_the_parent_says_what_was_swept_and_what_came_out(sweep):
     best = [row for row in rows if row["kind"] == "best of grid"]
     assert [row["metric"] for row in best] == ["psnr", "ssim"]
     assert all(row["verdict"].startswith("not compared: 3 measurements cannot both choose") for row in best)
+
+
+def test_the_page_names_the_params_and_what_starts_a_new_parent(sweep, history):
+    first = track_folder(sweep.url)
+    (row,) = re.findall(r"^\| params \| `(\w+)`.*? \|", (ROOT / "docs" / "tracking.md").read_text(), flags=re.MULTILINE)
+    assert [row] == [*runs_of(sweep, first)[0].data.params]
+    sweep.prior_digest, sweep.psnr = "other-files", {(0.0003, "star", 0): 1.0}
+    again = track_folder(sweep.write().url)
+    assert (again.parent_run_id, again.cells_logged, len(history(sweep)["runs"])) == (first.parent_run_id, 1, 5)
+    sweep.resources = {"dtype": "bfloat16", "compile": True}
+    assert track_folder(sweep.write().url).parent_run_id != first.parent_run_id
+    known = [value for _, key, value in history(sweep)["params"] if key == "dtype"]
+    assert sorted(known) == ["bfloat16 compile", "float32"]
 
 
 def test_what_was_tuned_for_task_and_arm_stays_out_of_names(make_sweep):
@@ -156,6 +196,119 @@ def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep)
         assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
 
 
+def charts_of(sweep):
+    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
+    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
+    return json.loads(json.loads(view)["state"])["compareRunCharts"]
+
+
+def test_every_arm_has_a_plane_of_its_own_cells(make_sweep):
+    """Cells of two arms lie at the same places of a plane, where the last would hide the first."""
+    sweep = make_sweep(cross={"gamma": [0.1, 0.3]})
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    planes = [card for card in charts_of(sweep) if card["type"] == "CONTOUR"]
+    assert [card["displayName"] for card in planes[:2]] == [
+        "psnr of star over eta_kl and gamma", "psnr of markov over eta_kl and gamma",
+    ]  # fmt: skip
+    for card in planes:
+        drawn = [child for child in children.values() if card["zaxis"]["key"] in child.data.metrics]
+        places = {(child.data.params["eta_kl"], child.data.params["gamma"]) for child in drawn}
+        assert len(drawn) == len(places) == 4
+    star = children["sr4-32, star, eta_kl=0.001, gamma=0.3"].data.metrics
+    assert star["sr4-32/star/psnr"] == star["psnr"]
+    assert not [name for name in star if "markov" in name]
+
+
+def test_no_plane_is_drawn_where_further_settings_vary(make_sweep):
+    sweep = make_sweep(cross={"gamma": [0.1, 0.3], "learning_rate": [5.0, 10.0]}, process=["star"])
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    assert {card["type"] for card in charts_of(sweep)} == {"SCATTER"}
+    assert not [name for child in children.values() for name in child.data.metrics if "/" in name]
+
+
+def test_planes_go_before_metrics_and_these_before_settings(make_sweep):
+    record = StoredSweep.read(SweepFolder(make_sweep(cross={"gamma": [0.1, 0.3]}).url)).record
+    *states, none = chart_states(record)
+    titles = [[card["displayName"] for card in state["compareRunCharts"]] for state in states]
+    left = [sorted(set(more) - set(fewer)) for more, fewer in pairwise([*titles, []])]
+    assert none == {}
+    assert left == [
+        ["ssim of markov over eta_kl and gamma"], ["ssim of star over eta_kl and gamma"],
+        ["psnr of markov over eta_kl and gamma"], ["psnr of star over eta_kl and gamma"],
+        ["ssim over gamma"], ["ssim over eta_kl"], ["psnr over gamma"], ["psnr over eta_kl"],
+    ]  # fmt: skip
+
+
+def test_runs_that_are_logged_get_what_charts_of_an_extended_grid_need(make_sweep, history):
+    sweep = make_sweep(process=["star"], cross={"gamma": [0.1, 0.3]})
+    first = runs_of(sweep, track_folder(sweep.url))[1]
+    assert not [name for child in first.values() for name in child.data.metrics if "/" in name]
+    sweep.process = ["star", "markov"]
+    assert track_folder(sweep.write().url).cells_logged == 4
+    _, children = runs_of(sweep, track_folder(sweep.url))
+    for name in first:
+        assert children[name].data.metrics["sr4-32/star/psnr"] == first[name].data.metrics["psnr"]
+    assert [key for _, key, *_ in history(sweep)["metrics"]].count("sr4-32/star/psnr") == 4
+
+
+# of 12 settings what a cell has, and what one other has of each
+SETTINGS = {
+    "eta_kl": (0.0003, 0.001), "gamma": (0.3, 0.1), "learning_rate": (10.0, 5.0), "lambda_kl": (2.0, 1.0),
+    "lambda_lr": (1.0, 0.5), "guidance": (5.0, 2.0), "temperature": (1.0, 0.5), "discrepancy": (0.0, 1.0),
+    "steps": (25, 50), "iterations": (30, 15), "memory_kept": (1.0, 0.5), "top_p": (1.0, 0.5),
+}  # fmt: skip
+
+
+def test_of_too_many_charts_those_that_fit_are_saved(make_sweep):
+    """Planes are left out first, then later metrics, in all tasks alike: MLflow refuses a longer tag."""
+    from mlflow.utils.validation import MAX_EXPERIMENT_TAG_VAL_LENGTH as MOST
+
+    tasks = ["sr4-32", "gaussian-deblur-32", "inpaint-box-32", "inpaint-random-32"]
+    first = {name: values[0] for name, values in SETTINGS.items()}
+    points = [first, *(first | {name: values[1]} for name, values in SETTINGS.items())]
+    sweep = make_sweep(tasks=tasks, points=points, sources=1, tracking={"panels": 0}, settings={})
+    tracked = track_folder(sweep.url)
+    assert tracked.cells_logged == 4 * 13
+    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
+    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
+    cards = json.loads(json.loads(view)["state"])["compareRunCharts"]
+    assert 0.8 * MOST < len(view) <= MOST
+    assert {card["type"] for card in cards} == {"SCATTER"}
+    drawn = {task: [card["displayName"] for card in cards if task in card["metricSectionId"]] for task in tasks}
+    assert len({tuple(titles) for titles in drawn.values()}) == 1
+    assert drawn["sr4-32"][0] == "psnr over eta_kl"
+
+
+def test_a_view_that_the_server_refuses_costs_nothing_else(sweep, monkeypatch, caplog):
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    def refuse(*args):
+        raise MlflowException("the tag is too long")
+
+    monkeypatch.setattr(MlflowClient, "set_experiment_tag", refuse)
+    tracked = track_folder(sweep.url)
+    assert tracked.cells_logged == 4
+    assert "no view of it is saved: MLflow at" in caplog.text
+    assert "viewStateShareKey" not in tracked.where()
+
+
+def test_a_long_description_keeps_its_links_and_says_what_it_leaves_out(sweep, monkeypatch):
+    whole = sweep_run.best_table
+
+    def long(record):
+        table = whole(record)
+        return replace(table, rows=table.rows * 60)
+
+    monkeypatch.setattr(sweep_run, "best_table", long)
+    parent, children = runs_of(sweep, track_folder(sweep.url))
+    note = parent.data.tags["mlflow.note.content"]
+    assert 7500 < len(note) <= 8000
+    left = int(re.search(r"\nand (\d+) more, in report.html\n", note)[1])
+    assert note.count("| sr4-32 |") + left == 120
+    assert all(f"/runs/{child.info.run_id}?" in note for child in children.values())
+
+
 def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_sweep):
     sweep = make_sweep(eta_kl=[0.0003, 0.001])
     first = runs_of(sweep, track_folder(sweep.url))[1]
@@ -166,9 +319,7 @@ def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_swe
     _, children = runs_of(sweep, tracked)
     for child in children.values():
         assert float(child.data.params["log10 eta_kl"]) == pytest.approx(math.log10(float(child.data.params["eta_kl"])))
-    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
-    state = json.loads(json.loads(next(v for k, v in tags.items() if k.startswith("mlflow.sharedView")))["state"])
-    first_card = state["compareRunCharts"][0]
+    first_card = charts_of(sweep)[0]
     assert (first_card["displayName"], first_card["xaxis"]["key"]) == ("psnr over eta_kl", "log10 eta_kl")
 
 
@@ -285,11 +436,7 @@ def test_an_interrupted_logging_is_completed(sweep, history, monkeypatch, method
     assert {status for _, _, status, _ in found["runs"]} == {"FINISHED"}
     points = [(run, key) for run, key, *_ in found["metrics"]]
     assert len(points) == len(set(points)) == 4 * 13 + 6
-    assert all("panel.png" in files(run) for run in runs_of(sweep, tracked)[1].values())
-
-
-def files(run):
-    return [path.name for path in Path(unquote(urlsplit(run.info.artifact_uri).path)).iterdir()]
+    assert all("panel.png" in known_files(run) for run in runs_of(sweep, tracked)[1].values())
 
 
 def test_an_extended_grid_logs_only_the_new_cells(sweep, history):
