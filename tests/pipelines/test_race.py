@@ -271,6 +271,12 @@ def test_the_plan_tells_rounds_and_what_it_may_cost(manifest, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["race"]["items"] == [40, 348]
 
 
+def test_short_trials_take_the_batches_that_a_race_can_have(manifest, tmp_path, capsys):
+    path = spec_file(tmp_path, manifest, seeds=[0, 1], resources={"shard": 32, "batch": 32, "devices": 1})
+    assert run("plan", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["measured_rows"] == 4 * 2
+
+
 def test_what_is_solved_ahead_of_a_cell_that_left_is_counted_everywhere(raced, manifest, tmp_path, capsys):
     copy = tmp_path / "early"
     shutil.copytree(raced, copy)
