@@ -60,6 +60,7 @@ class Work:
             patience(self.folder, run, devices_now) as alive,
             load.kept(),
         ):
+            bar.note("" if watcher is None else watcher.words())
             for part, lines in stages:
                 left = {shard.name: shard for shard in part}
                 with closing(lines):
@@ -71,6 +72,7 @@ class Work:
                         self._committed(line)
                         if watcher is None or line.get("skipped") or not watcher.scored(line["shard"]):
                             continue
+                        bar.note(watcher.words())
                         for name in [name for name in left if part is to_solve and not watcher.wants(name)]:
                             bar.drop(left.pop(name).count)
                         if not left:

@@ -1,7 +1,7 @@
 """Committed scores as races read them: by cell and measurement in the order of the race, seeds averaged."""
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -125,12 +125,3 @@ class _Board:
             warnings.simplefilter("ignore", RuntimeWarning)  # of nanmean, about what is the answer
             means: NDArray[np.float64] = np.nanmean(self.values[name], axis=-1)
         return means
-
-
-def news(before: RaceRecord, now: RaceRecord) -> Iterable[str]:
-    """A sentence for each race that has gone on."""
-    for old, new in zip(before.heats, now.heats, strict=True):
-        if (new.rounds, len(new.inside), new.over) != (old.rounds, len(old.inside), old.over) and (
-            new.over or len(new.inside) < len(old.inside)
-        ):
-            yield new.sentence

@@ -32,8 +32,11 @@ class Watcher(Protocol):
     def wants(self, shard: str) -> bool:
         """Whether it is still to be solved."""
 
+    def words(self) -> str:
+        """How things are, beside a progress bar."""
+
     def turn(self) -> Turn:
-        """As things are now."""
+        """The same, for whoever gives out shards."""
 
 
 class Dealing:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from html import unescape
@@ -143,7 +144,9 @@ def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, ma
     path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 2})
     assert run("sweep", path) == 0
     assert decisions(tmp_path / "race") == decisions(raced)
-    assert "images on 2 GPUs" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "images on 2 GPUs" in told
+    assert re.search(r"left after \d+: .*, behind .* by .* psnr, evidence", told)
 
 
 @pytest.mark.slow
