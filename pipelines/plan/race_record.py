@@ -1,7 +1,6 @@
 """What is decided of a sweep's races, as the store keeps it: who is in, who left when and why.
 
-It follows from the committed scores and is written for those who watch; nobody decides by it but a worker that asks
-whether a shard is still wanted.
+It follows from the committed scores and is written for those who watch; nobody decides by it.
 """
 
 from functools import cached_property

@@ -255,7 +255,8 @@ def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, loca
 
 
 def test_halving_costs_its_budget(manifest, local_ray, tmp_path):
-    assert run("sweep", spec_file(tmp_path, manifest, race={"budget": 0.2, "confirm": 0})) == 0
+    resources = {"shard": 4, "devices": 2}
+    assert run("sweep", spec_file(tmp_path, manifest, race={"budget": 0.2, "confirm": 0}, resources=resources)) == 0
     sweep = stored(tmp_path / "race")
     (heat,) = sweep.race.heats
     assert len(heat.inside) == 1
