@@ -7,22 +7,24 @@ from pipelines.plan.planning import Plan
 from pipelines.plan.race_course import Heat
 from pipelines.plan.race_record import Lap, read_race, write_race
 from pipelines.plan.work_items import Shard
-from pipelines.score.race_standings import Standings, news
+from pipelines.score.race_rows import bar_words, news, planned_labels
+from pipelines.score.race_standings import Standings
+from pipelines.solve.dealing import Turn
 from pipelines.solve.patience import announce
 from pipelines.working import Work
 
 
 class RaceRun:
-    """All rounds at once, in their order: devices go on with the next while the last shards of one are scored.
+    """All rounds in one go, so that devices need not start again: `Dealing` gives them what is wanted, step by step.
 
-    A shard whose cell left meanwhile is not solved any more, and whatever was solved too early decides nothing. Then
-    comes what confirms the winners.
+    Whatever was solved too early decides nothing. Then comes what confirms the winners.
     """
 
     def __init__(self, work: Work, standings: Standings):
         self.work, self.standings = work, standings
         self.folder, self.plan, self.scoring = work.folder, work.plan, work.scorer.scoring.id
         standings.load(self.folder, self.plan, self.scoring, work.again)
+        self.labels = planned_labels(self.plan.cells)
         self.record = standings.record()
         if read_race(self.folder, self.plan.id) != self.record:
             write_race(self.folder, self.plan.id, self.record)
@@ -48,7 +50,7 @@ class RaceRun:
         if now == self.record:
             return False
         write_race(self.folder, self.plan.id, now)
-        for sentence in news(self.record, now):
+        for sentence in news(self.record, now, self.labels):
             announce(sentence)
         self.record = now
         return True
@@ -56,6 +58,14 @@ class RaceRun:
     def wants(self, shard: str) -> bool:
         """Whether it is to be solved, as far as is decided."""
         return self.record.wants(*self.laps[shard])
+
+    def words(self) -> str:
+        """Who is in and who leads, for a bar."""
+        return bar_words(self.record, self.labels)
+
+    def turn(self) -> Turn:
+        """Who is in, and who will be as far as can be seen."""
+        return Turn(self.record, self.standings.ahead(self.record))
 
 
 def _laps(plan: Plan, races: Sequence[Heat]) -> Iterator[tuple[str, Lap]]:

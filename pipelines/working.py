@@ -3,34 +3,21 @@
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any
 
 from operators.plurals import counted
 from pipelines.console.progress import progress
 from pipelines.plan.planning import Plan
-from pipelines.plan.race_record import Lap
 from pipelines.plan.readiness import check_work
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.plan.work_items import Shard
 from pipelines.score.scoring import ShardScorer
 from pipelines.solve.attempts import forget
+from pipelines.solve.dealing import Watcher
 from pipelines.solve.devices import connect, devices_now, place
 from pipelines.solve.machine_load import LoadRecord
 from pipelines.solve.patience import announce, patience
 from pipelines.storage.sweep_folder import SweepFolder
-
-
-class Watcher(Protocol):
-    """Decides while work goes on which of it is still wanted."""
-
-    laps: Mapping[str, Lap]
-    """Of every shard."""
-
-    def scored(self, shard: str) -> bool:
-        """A shard is committed; whether that changes what is wanted."""
-
-    def wants(self, shard: str) -> bool:
-        """Whether it is still to be solved."""
 
 
 class Work:
@@ -73,6 +60,7 @@ class Work:
             patience(self.folder, run, devices_now) as alive,
             load.kept(),
         ):
+            bar.note("" if watcher is None else watcher.words())
             for part, lines in stages:
                 left = {shard.name: shard for shard in part}
                 with closing(lines):
@@ -84,6 +72,7 @@ class Work:
                         self._committed(line)
                         if watcher is None or line.get("skipped") or not watcher.scored(line["shard"]):
                             continue
+                        bar.note(watcher.words())
                         for name in [name for name in left if part is to_solve and not watcher.wants(name)]:
                             bar.drop(left.pop(name).count)
                         if not left:
@@ -104,8 +93,7 @@ class Work:
             announce(f"solving {counted(count_rows(to_solve), 'image')} on {placement}")
             spec = self.spec
             config = SolverConfig(spec.output, self.plan.priors, spec.resources, spec.keep, placement.threads, run)
-            laps = None if watcher is None else watcher.laps
-            lines = solve_and_score(self.plan.id, to_solve, config, self.scorer, placement, laps)
+            lines = solve_and_score(self.plan.id, to_solve, config, self.scorer, placement, watcher)
             stages.append((to_solve, lines))
         if to_score:
             stages.insert(0 if watcher is not None else len(stages), (to_score, score_only(to_score, self.scorer)))

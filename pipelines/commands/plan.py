@@ -19,6 +19,7 @@ from pipelines.plan.item_seconds import ItemSeconds, bill
 from pipelines.plan.planning import make_plan
 from pipelines.plan.proposals import next_batch
 from pipelines.plan.race_course import Heat
+from pipelines.plan.race_items import largest_batch
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.search_course import SearchCourse, search_course
 from pipelines.plan.sweep_spec import Resources, load_spec
@@ -60,9 +61,10 @@ def run(args: argparse.Namespace) -> int:
     left, shards = plan.rows.per_cell(solved), sum(shard.name not in solved for shard in plan.shards)
     trials = bench == HERE or (bench is None and not args.no_calibration)
     cost = estimate(spec, plan, ready.solvable) if trials else None
-    seconds = _away(plan.cells, bench, spec.resources) if cost is None else cost.seconds
-    warnings, done = [*ready.warnings], plan.items - sum(left.values())
     names, races = varied(plan.cells), plan.races(spec)
+    raced = largest_batch(races, len(spec.seeds)) if races else None
+    seconds = _away(plan.cells, bench, spec.resources, raced) if cost is None else cost.seconds
+    warnings, done = [*ready.warnings], plan.items - sum(left.values())
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
         "arms": list(dict.fromkeys(cell.arm for cell in plan.cells)),
@@ -119,11 +121,11 @@ def _asked(args: argparse.Namespace) -> tuple[str | None, int, float | None]:
     return bench, args.devices or 1, price
 
 
-def _away(cells: Sequence[Cell], bench: str | None, resources: Resources) -> ItemSeconds | None:
+def _away(cells: Sequence[Cell], bench: str | None, resources: Resources, raced: int | None) -> ItemSeconds | None:
     """What the asked figures say of devices that are not here."""
     if bench is None:
         return None
-    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench), resources)
+    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench), resources, raced)
 
 
 def _not_covered(cells: Sequence[Cell], seconds: ItemSeconds, left: Mapping[str, int], bench: str) -> list[str]:

@@ -102,3 +102,5 @@ def _print_races(status: Status) -> None:
         print(f"race: {sentence}")
         for line in race_lines(heat):
             print(f"  {line}")
+    if status.early:
+        print(f"race: {counted(status.early, 'work item')} solved too early, of cells that then left")

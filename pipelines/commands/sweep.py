@@ -10,6 +10,7 @@ from operators.plurals import counted
 from pipelines.console.result_tables import cell_lines, contrast_lines
 from pipelines.console.terminal import command, results_alone
 from pipelines.plan.sweep_spec import SweepSpec, load_spec
+from pipelines.score.race_results import cost_sentence
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.searching import sweep_or_search
 from pipelines.sweep import SweepResult, counts_record
@@ -72,8 +73,7 @@ def _print(result: SweepResult, sweep: StoredSweep) -> None:
     if sweep.race is not None:
         searched = [] if sweep.search is None else [f"search: {sweep.search.sentence}"]
         print("\n" + "\n".join([*searched, *(f"race: {heat.sentence}" for heat in sweep.race.heats)]))
-        whole = counted(result.summary["items"], "work item")
-        print(f"race: {result.counts.expected} of the {whole} of the whole grid were asked for")
+        print(f"race: {cost_sentence(result.counts.expected, result.summary['items'], sweep.early)}")
     counts = result.counts
     print(
         f"\n{counts.committed} of {counted(counts.expected, 'work item')} committed, {counts.duplicates} twice, "

@@ -20,6 +20,9 @@ class Progress(Protocol):
     def drop(self, count: int) -> None:
         """`count` units will not be needed."""
 
+    def note(self, words: str) -> None:
+        """What stands beside the count from now on."""
+
 
 class Lines:
     """Plain lines, far enough apart to keep logs readable."""
@@ -27,19 +30,23 @@ class Lines:
     def __init__(self, total: int, label: str, before: int = 0):
         self.total, self.label, self.before, self.done = total, label, before, before
         self.started = self.last = time.monotonic()
-        self.under_way = False
+        self.under_way, self.words = False, ""
 
     def update(self, count: int) -> None:
         self.done += count
         now = time.monotonic()
         if now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
-            print(f"{self.label}: {self.done} of {self.total}{self._left(now)}", file=sys.stderr, flush=True)
+            beside = f"; {self.words}" if self.words else ""
+            print(f"{self.label}: {self.done} of {self.total}{self._left(now)}{beside}", file=sys.stderr, flush=True)
         if not self.under_way:  # the time before the first unit went into starting up
             self.under_way, self.started, self.before = True, now, self.done
 
     def drop(self, count: int) -> None:
         self.total -= count
+
+    def note(self, words: str) -> None:
+        self.words = words
 
     def _left(self, now: float) -> str:
         """From the first unit on, which came after starting up: more than that rate will not be needed."""
@@ -56,6 +63,10 @@ class Bar(tqdm):  # type: ignore[type-arg]
         """The bar ends that much earlier."""
         self.total = (self.total or 0) - count
         self.refresh()
+
+    def note(self, words: str) -> None:
+        """Behind the rate."""
+        self.set_postfix_str(words)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pipelines.manifest.reading import Place
 from pipelines.plan.cells import Cell
 from pipelines.plan.item_seconds import ItemSeconds, Range
 from pipelines.plan.planning import Plan
+from pipelines.plan.race_items import largest_batch
 from pipelines.plan.sweep_spec import Resources, SweepSpec
 from pipelines.solve.provenance import processor
 
@@ -45,6 +46,8 @@ def estimate(spec: SweepSpec, plan: Plan, solvable: Mapping[str, Place]) -> Esti
     device = "cuda" if torch.cuda.is_available() else "cpu"
     resources = spec.resources
     rows = min(_ROWS, resources.shard) if resources.batch == "auto" else resources.batch
+    races = plan.races(spec)
+    rows = min(rows, largest_batch(races, len(spec.seeds))) if races else rows
     manifest, seconds, peak = Manifest.open(spec.manifest), dict[str, Range](), 0
     groups: dict[Restorer, list[Cell]] = {}
     for cell in plan.cells:

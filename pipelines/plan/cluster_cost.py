@@ -66,20 +66,23 @@ def paper_seconds(cells: Sequence[Cell]) -> ItemSeconds:
     return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
 
 
-def bench_seconds(cells: Sequence[Cell], bench: Path, resources: Resources) -> ItemSeconds:
-    """By the calls of prior and decoder, in the way and the batch that the sweep has; a faster way is named."""
+def bench_seconds(cells: Sequence[Cell], bench: Path, resources: Resources, raced: int | None = None) -> ItemSeconds:
+    """By the calls of prior and decoder, in the way and the batch that the sweep has; a faster way is named.
+
+    `raced` are the rows that a race solves together at most.
+    """
     measured = read_bench(bench)
-    row = _row_of(measured, resources, bench)
+    row = _row_of(measured, resources, bench, raced)
     ends = [end / row.seconds_per_image for end in (row.low, row.seconds_per_image, row.high)]
     by_cell = {}
     for cell, (prior, decoder) in _works(cells, f"the figures of {bench}").items():
         about = (prior * row.prior_seconds + decoder * row.decoder_seconds) / row.batch
         by_cell[cell] = tuple(about * end for end in ends)
     source = f"{bench}: {measured.shape} on {measured.device}, {row.way} in batches of {row.batch}, random weights"
-    return ItemSeconds(by_cell, source + _advice(measured, row, resources))  # type: ignore[arg-type]
+    return ItemSeconds(by_cell, source + _advice(measured, row, resources, raced))  # type: ignore[arg-type]
 
 
-def _row_of(measured: Bench, resources: Resources, bench: Path) -> _Row:
+def _row_of(measured: Bench, resources: Resources, bench: Path, raced: int | None) -> _Row:
     """The largest batch that was measured of those the sweep may have, in its way."""
     way = _WAYS.get((resources.dtype, *resources.variants))
     form = " with ".join([resources.dtype, *resources.variants])
@@ -88,17 +91,18 @@ def _row_of(measured: Bench, resources: Resources, bench: Path) -> _Row:
         had = ", ".join(dict.fromkeys(row.way for row in measured.rows))
         raise InputError(f"bench: {bench} has no row of {form}, in which the sweep runs; it has {had}.")
     most = resources.shard if resources.batch == "auto" else min(resources.batch, resources.shard)
+    most = most if raced is None else min(most, raced)
     fitting = [row for row in able if row.batch <= most]
     if not fitting:
         least = min(row.batch for row in able)
+        limits = "resources say (batch, shard)" if raced is None else "resources (batch, shard) and race.round say"
         raise InputError(
-            f"bench: {bench} has no row of {form} in batches of at most {most}, as resources say (batch, shard); the "
-            f"smallest has {least}."
+            f"bench: {bench} has no row of {form} in batches of at most {most}, as {limits}; the smallest has {least}."
         )
     return max(fitting, key=lambda row: row.batch)
 
 
-def _advice(measured: Bench, row: _Row, resources: Resources) -> str:
+def _advice(measured: Bench, row: _Row, resources: Resources, raced: int | None) -> str:
     """What resources would be faster, if any that a sweep can have were measured to be."""
     forms = {way: form for form, way in _WAYS.items()}
     best = min((one for one in measured.rows if one.way in forms), key=lambda one: one.seconds_per_image)
@@ -111,6 +115,7 @@ def _advice(measured: Bench, row: _Row, resources: Resources) -> str:
         f"batch: {best.batch}",
     ]
     words += [f"shard: {best.batch}"] if best.batch > resources.shard else []
+    words += [f"race.round x seeds: {best.batch}"] if raced is not None and best.batch > raced else []
     return f"; {', '.join(words)} would take {best.seconds_per_image / row.seconds_per_image:.2g} times as long"
 
 

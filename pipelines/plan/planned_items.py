@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipelines.plan.work_items import Shard
+from pipelines.plan.work_items import OWN_ROWS, Shard
 from pipelines.schemas import ITEM_SCHEMA
 from pipelines.storage import ParquetReader, readable
 from pipelines.storage.sweep_folder import SweepFolder
@@ -69,6 +69,12 @@ class PlannedItems:
 
     def __len__(self) -> int:
         return len(self.table) if "table" in self.__dict__ else int(self._file.metadata.num_rows)
+
+    @property
+    def own(self) -> int:
+        """How many rows, the first of the whole plan, are its own to solve; others were solved before it."""
+        metadata = self._file.metadata
+        return int((metadata.metadata or {}).get(OWN_ROWS.encode(), metadata.num_rows))
 
     @property
     def ids(self) -> pa.Array:

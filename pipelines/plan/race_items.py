@@ -45,6 +45,11 @@ class RaceItems(WorkItems):
                     yield cell, list(of_kind)
 
 
+def largest_batch(races: Sequence[Heat], seeds: int) -> int:
+    """Rows that a race can solve together: a cell's largest round with all seeds."""
+    return seeds * max(len(heat.ranks(number)) for heat in races for number in range(heat.rounds))
+
+
 def _turned(pairs: list[tuple[Cell, Heat]], number: int) -> list[tuple[Cell, Heat]]:
     """By what can share a batch, every other round backwards: a prior is changed once a round and not twice."""
     ordered = sorted(pairs, key=lambda pair: repr(pair[0].batch_key()))

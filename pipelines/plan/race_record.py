@@ -1,16 +1,18 @@
 """What is decided of a sweep's races, as the store keeps it: who is in, who left when and why.
 
-It follows from the committed scores and is written for those who watch; nobody decides by it but a worker that asks
-whether a shard is still wanted.
+It follows from the committed scores and is written for those who watch; nobody decides by it.
 """
 
 from functools import cached_property
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from eval.racing import Standing
 from eval.racing.elimination import Reason
 from operators.plurals import counted
+from pipelines.plan.planned_items import PlannedItems
 from pipelines.plan.planning import Plan, read_whole_plan, stored_spec
 from pipelines.plan.race_course import Due, Heat, due_rows
 from pipelines.plan.sweep_spec import SweepSpec
@@ -176,3 +178,16 @@ def raced_plan(folder: SweepFolder, plan: Plan, spec: SweepSpec) -> Plan:
     races = plan.races(spec)
     record = read_race(folder, plan.id) or start_record(races)
     return plan.only(due_rows(plan.rows.table, races, record.due()))
+
+
+def solved_too_early(folder: SweepFolder, due: Plan, record: RaceRecord) -> int:
+    """Work items that were solved ahead of their round, of cells that then left or whose race then ended.
+
+    What lay solved before the race was planned is none of them; `due` is what the race asks for.
+    """
+    whole, asked = PlannedItems(folder, due.id), {shard.name for shard in due.shards}
+    solved = SweepFolder(folder.url).solved_shards()  # listed now: some are committed after the last line about them
+    others = [one.name for one in whole.shards if one.first < whole.own and one.name in solved - asked]
+    settled = [one.cell for heat in record.heats for one in heat.runners if heat.over or one.left_after is not None]
+    rows = whole.where(shard=others)
+    return int(pc.sum(pc.is_in(rows["cell"], value_set=pa.array(settled, pa.string()))).as_py() or 0)

@@ -22,6 +22,8 @@ from pipelines.schemas import ITEM_SCHEMA
 
 ROWS_PER_GROUP = 65_536
 """Rows made and written at once. A group repeats the names it refers to: fewer groups, smaller plans."""
+OWN_ROWS = "own_rows"
+"""Names in a plan's footer how many of its rows are its own to solve; those behind them are taken over as solved."""
 _RAW = f"S{ITEM_BYTES}"
 
 Ids = NDArray[np.bytes_]
@@ -113,7 +115,7 @@ class WorkItems:
     def write(self, file: IO[bytes], taken: set[str]) -> list[Shard]:
         """The plan as Parquet; `taken` are names that new shards must not have."""
         shards: list[Shard] = []
-        rows = 0
+        rows = own = 0
         with pq.ParquetWriter(file, ITEM_SCHEMA, compression="zstd", use_dictionary=_REPEATED) as writer:
             pending: list[pa.Table] = []
             for part, cuts in self._parts():
@@ -122,11 +124,13 @@ class WorkItems:
                     shards.append(Shard(name, rows + first, end - first))
                 pending.append(self._table(part, names, cuts))
                 rows += len(part)
+                own += int((part.held < 0).sum())
                 if sum(map(len, pending)) >= ROWS_PER_GROUP:
                     writer.write_table(pa.concat_tables(pending))
                     pending = []
             if pending:
                 writer.write_table(pa.concat_tables(pending))
+            writer.add_key_value_metadata({OWN_ROWS: str(own)})
         return shards
 
     def _parts(self) -> Iterator[tuple[Rows, list[int]]]:

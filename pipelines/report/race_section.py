@@ -8,7 +8,13 @@ from eval.record.headline import confirmed
 from eval.report import Section, Series, line_chart, paragraph, table
 from pipelines.plan.race_course import draw_order
 from pipelines.plan.race_record import HeatRecord, Runner
-from pipelines.score.race_results import by_stay, cells_over_measurements, departures, running_means
+from pipelines.score.race_results import (
+    by_stay,
+    cells_over_measurements,
+    cost_sentence,
+    departures,
+    running_means,
+)
 from pipelines.score.stored_sweep import StoredSweep
 
 _LINES = 8
@@ -19,8 +25,10 @@ def race_sections(sweep: StoredSweep) -> list[Section]:
     """None where the sweep has no race that has begun."""
     if sweep.race is None:
         return []
+    cost = cost_sentence(sweep.expected, sweep.summary["items"], sweep.early)
     parts = [
         *map(paragraph, confirmed(sweep.record)),
+        paragraph(f"So far {cost}." if any(not heat.over for heat in sweep.race.heats) else f"{cost}."),
         *(part for heat in sweep.race.heats for part in _heat(sweep, heat)),
     ]
     return [Section("The race", Markup("\n").join(parts), opens=True)]

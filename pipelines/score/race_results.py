@@ -12,6 +12,7 @@ from eval.record.numbers import shown
 from eval.record.race_words import LEFT, Confirmation, RaceWords
 from eval.record.word_tables import WordTable
 from eval.scores import CellValues, ScoreTable
+from operators.plurals import counted
 from pipelines.plan.chosen_metrics import chosen_metrics
 from pipelines.plan.race_course import draw_order
 from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
@@ -51,6 +52,13 @@ def confirmation(scores: ScoreTable, heat: HeatRecord, winner: Runner, seed: int
     """The winner's means over the measurements that come after those the race has seen, in its order."""
     digests = scores.values(winner.cell, scores.metrics[0]).digests.tolist()
     return confirmed_on(scores, heat.name, winner.cell, draw_order(digests, seed)[heat.seen :])
+
+
+def cost_sentence(asked: int, whole: int, early: int) -> str:
+    """`512 of the 1152 work items of the whole grid were asked for, and 8 others solved too early (0.444, 0.451)`."""
+    items = f"{asked} of the {counted(whole, 'work item')} of the whole grid were asked for"
+    shares = f"{asked / whole:.3f}, {(asked + early) / whole:.3f}"
+    return f"{items}, and {early} others solved too early ({shares})" if early else f"{items} ({asked / whole:.3f})"
 
 
 def departures(heats: Sequence[HeatRecord], record: SweepRecord) -> WordTable:

@@ -1,4 +1,4 @@
-"""The cells of a race as plain rows for machines, and as the few lines that a terminal has room for."""
+"""The cells of a race as plain rows for machines, and as what a terminal has room for: lines, news, a bar's words."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 from eval.cell_labels import cell_labels, shown_settings
 from eval.record.numbers import shown
 from pipelines.plan.cells import Cell
-from pipelines.plan.race_record import HeatRecord, Runner
+from pipelines.plan.race_record import HeatRecord, RaceRecord, Runner
 from pipelines.score.race_results import by_stay, mark
 
 _NAMED = 5
 """Cells that lines name of those that are in, and of those that left last."""
+_NEW = 3
+"""Cells that news names of those that left in a round."""
 
 
 def planned_labels(cells: Iterable[Cell]) -> dict[str, str]:
@@ -57,9 +59,40 @@ def race_lines(state: Mapping[str, Any]) -> Iterator[str]:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
         yield f"in: {'; '.join(inside[:_NAMED])}{more}"
     left = [one for one in cells if one["left_in_round"] is not None]
-    yield from (f"{one['state']}: {one['label']}, {_why(one)}" for one in left[:_NAMED])
+    yield from map(_departure, left[:_NAMED])
     if len(left) > _NAMED:
         yield f"and {len(left) - _NAMED} that left before"
+
+
+def news(before: RaceRecord, now: RaceRecord, labels: Mapping[str, str]) -> Iterator[str]:
+    """Of each race that somebody left or that is over now: how it stands, and who left and why."""
+    for old, new in zip(before.heats, now.heats, strict=True):
+        stayed = {one.cell for one in old.inside}
+        left = [one for one in new.runners if one.left_after is not None and one.cell in stayed]
+        if left or new.over != old.over:
+            yield new.sentence
+        yield from (f"  {_departure(race_row(new, one, labels))}" for one in left[:_NEW])
+        if len(left) > _NEW:
+            yield f"  and {len(left) - _NEW} more"
+
+
+def bar_words(record: RaceRecord, labels: Mapping[str, str]) -> str:
+    """`12/49 in, leads: star, eta_kl=0.0003`, of each race."""
+    several = len(record.heats) > 1
+    return "; ".join(
+        f"{heat.name}: {_stand(heat, labels)}" if several else _stand(heat, labels) for heat in record.heats
+    )
+
+
+def _stand(heat: HeatRecord, labels: Mapping[str, str]) -> str:
+    inside = f"{len(heat.inside)}/{len(heat.runners)} in"
+    if heat.leader is None:
+        return inside
+    return f"{inside}, {'won' if heat.over else 'leads'}: {labels.get(heat.leader, heat.leader)}"
+
+
+def _departure(one: Mapping[str, Any]) -> str:
+    return f"{one['state']}: {one['label']}, {_why(one)}"
 
 
 def _why(one: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Committed scores as races read them: by cell and measurement in the order of the race, seeds averaged."""
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pipelines.plan.race_course import Heat
 from pipelines.plan.race_record import HeatRecord, RaceRecord, heat_record
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.committed import score_tables
+from pipelines.score.race_outlook import outlook
 from pipelines.storage.sweep_folder import SweepFolder
 
 _KEYS = ["item", "cell", "measurement_digest", "seed", "error"]
@@ -55,18 +56,31 @@ class Standings:
         """What is decided by what was taken in."""
         return RaceRecord(heats=[self._heat(board) for board in self._boards])
 
+    def ahead(self, record: RaceRecord) -> dict[str, int]:
+        """Cells that are likely to be in after the round in progress, of all races, with their order."""
+        places: dict[str, int] = {}
+        for board, heat in zip(self._boards, record.heats, strict=True):
+            if not heat.over:
+                cells = [cell.id for cell in board.heat.cells]
+                inside = np.array([board.rows[runner.cell] for runner in heat.inside])
+                order = outlook(self._merits(board), board.complete, inside, board.heat.rules, heat.rounds)
+                places |= {cells[row]: place for place, row in enumerate(order)}
+        return places
+
     def _heat(self, board: "_Board") -> HeatRecord:
         if board.last is None or board.decides_more(board.last):
             board.last = self._decided(board)
         return board.last
 
     def _decided(self, board: "_Board") -> HeatRecord:
-        signs = {info.name: 1.0 if info.direction == "higher" else -1.0 for info in self.metrics}
-        merits = {name: sign * board.means(name) for name, sign in signs.items()}
         ids = [cell.id for cell in board.heat.cells]
-        known: NDArray[np.bool_] = np.all(board.known, axis=-1)
-        now = standing(ids, merits, known, board.heat.rules)
+        now = standing(ids, self._merits(board), board.complete, board.heat.rules)
         return heat_record(board.heat, now)
+
+    def _merits(self, board: "_Board") -> dict[str, NDArray[np.float64]]:
+        """By metric, larger where a cell is better."""
+        signs = {info.name: 1.0 if info.direction == "higher" else -1.0 for info in self.metrics}
+        return {name: sign * board.means(name) for name, sign in signs.items()}
 
 
 class _Board:
@@ -88,6 +102,12 @@ class _Board:
         waiting = [self.rows[runner.cell] for runner in last.inside]
         return bool(self.known[waiting, : self.heat.rules.ends[last.rounds]].all())
 
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Measurements of which all seeds are there."""
+        there: NDArray[np.bool_] = np.all(self.known, axis=-1)
+        return there
+
     def take(self, row: dict[str, Any]) -> None:
         rank, seed = self.heat.rank.get(row["measurement_digest"]), self.seeds.get(row["seed"])
         if rank is None or seed is None:
@@ -105,12 +125,3 @@ class _Board:
             warnings.simplefilter("ignore", RuntimeWarning)  # of nanmean, about what is the answer
             means: NDArray[np.float64] = np.nanmean(self.values[name], axis=-1)
         return means
-
-
-def news(before: RaceRecord, now: RaceRecord) -> Iterable[str]:
-    """A sentence for each race that has gone on."""
-    for old, new in zip(before.heats, now.heats, strict=True):
-        if (new.rounds, len(new.inside), new.over) != (old.rounds, len(old.inside), old.over) and (
-            new.over or len(new.inside) < len(old.inside)
-        ):
-            yield new.sentence

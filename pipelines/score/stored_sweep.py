@@ -12,7 +12,7 @@ from eval.record import SweepRecord
 from eval.record.sweep_record import Distances
 from eval.scores import ScoreTable
 from pipelines.plan.planning import Plan, stored_spec
-from pipelines.plan.race_record import RaceRecord, read_plan, read_race
+from pipelines.plan.race_record import RaceRecord, read_plan, read_race, solved_too_early
 from pipelines.plan.search_record import SearchRecord, read_trials
 from pipelines.plan.sweep_spec import SweepSpec
 from pipelines.score.collecting import current_scores, unscored_notes
@@ -84,6 +84,11 @@ class StoredSweep:
     def race(self) -> RaceRecord | None:
         """Who is in, who left when and why, where the specification has a race that has begun."""
         return None if self.spec.race is None else read_race(self.folder, self.plan.id)
+
+    @cached_property
+    def early(self) -> int:
+        """Work items that a race has solved ahead of their round and then did not ask for."""
+        return 0 if self.race is None else solved_too_early(self.folder, self.plan, self.race)
 
     @cached_property
     def search(self) -> SearchRecord | None:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.plan.planning import Plan
-from pipelines.plan.race_record import HeatRecord, read_plan, read_race
+from pipelines.plan.race_record import HeatRecord, read_plan, read_race, solved_too_early
 from pipelines.plan.search_record import read_trials
 from pipelines.score.committed import failures, score_tables, unscored_tables
 from pipelines.score.lost_rows import held_rows, lost_rows
@@ -29,6 +29,9 @@ class Status:
 
     heats: list[dict[str, Any]]
     """The same races with all their cells: who leads, who left when, by whom it was beaten and on what evidence."""
+
+    early: int
+    """Work items that a race has solved ahead of their round and then did not ask for."""
 
     search: str | None
     """How far a search is, of which the rest is the batch that runs."""
@@ -65,6 +68,7 @@ def read_status(folder: SweepFolder) -> Status:
         errors=dict(errors.most_common(10)),
         race=[heat.sentence for heat in heats],
         heats=_states(heats, plan),
+        early=0 if race is None else solved_too_early(folder, plan, race),
         search=None if search is None else search.sentence,
         notes=[one.sentence for one in lost],
     )

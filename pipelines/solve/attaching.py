@@ -2,16 +2,15 @@
 
 import json
 from bisect import bisect
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
 
 import pyarrow as pa
 
 from pipelines.manifest import Manifest, content_digest, read_row
 from pipelines.plan.cells import Cell
-from pipelines.plan.race_record import read_race
+from pipelines.plan.work_items import Shard
 from pipelines.storage import ParquetReader, readable
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -22,16 +21,18 @@ class Attach:
     The batch travels as one row, an Arrow stream: Ray Data cuts and joins rows as it likes, but never splits one.
     """
 
-    def __init__(self, output: str, manifest: str, plan: str, run: str = ""):
-        self.output, self.manifest, self.plan = output, manifest, plan
+    def __init__(
+        self, output: str, manifest: str, plan: str, run: str = "", given: Callable[[int], Shard] | None = None
+    ):
+        self.output, self.manifest, self.plan, self.given = output, manifest, plan, given
+        """In a race `given` waits for the shard of a ticket, which is all that it is called with."""
         self.run = run
         """What a worker has read for another run, it reads again: manifest and plan may have been made anew."""
 
     def __call__(self, refs: pa.Table) -> pa.Table:
         (ref,) = refs.to_pylist()
-        if not still_wanted(self.output, ref):
-            return _row(ref, b"")
-        items = read_items(self.output, self.plan, ref["first"], ref["count"], self.run)
+        shard = Shard(ref["shard"], ref["first"], ref["count"]) if self.given is None else self.given(ref["ticket"])
+        items = read_items(self.output, self.plan, shard.first, shard.count, self.run)
         places = list(zip(items["manifest_shard"].to_pylist(), items["manifest_row"].to_pylist(), strict=True))
         measured = _manifest(self.manifest, self.run).fetch_measured(places, items["measurement_digest"].to_pylist())
         items = items.append_column("content_digest", pa.array(_content_digests(measured), pa.string()))
@@ -43,20 +44,7 @@ class Attach:
         for name in ("arm", "method", "prior"):
             items = items.append_column(name, pa.array([getattr(cell, name) for cell in own], pa.string()))
         items = items.append_column("settings", pa.array([json.dumps(cell.settings) for cell in own], pa.string()))
-        return _row(ref, to_stream(items))
-
-
-def still_wanted(output: str, ref: Mapping[str, Any]) -> bool:
-    """Whether a shard is to be solved: of a race, as long as its cell is in."""
-    if "race" not in ref:
-        return True
-    record = read_race(SweepFolder(output), ref["race"])
-    return record is None or record.wants(ref["cell"], ref["round"])
-
-
-def _row(ref: Mapping[str, Any], items: bytes) -> pa.Table:
-    lap = {name: [ref[name]] for name in ("shard", "race", "cell", "round") if name in ref}
-    return pa.table(lap | {"items": pa.array([items], pa.large_binary())})
+        return pa.table({"shard": [shard.name], "items": pa.array([to_stream(items)], pa.large_binary())})
 
 
 def _content_digests(measured: pa.Table) -> list[str]:

@@ -4,8 +4,8 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,17 @@ import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
 from ray.data.exceptions import SystemException
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from operators import InputError
 from pipelines.manifest import read_row
-from pipelines.plan.race_record import Lap
 from pipelines.plan.work_items import Shard
 from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.measurement_scores import ReferenceScorer
 from pipelines.score.scoring import ShardScorer
-from pipelines.solve.attaching import Attach, still_wanted
+from pipelines.solve.attaching import Attach
 from pipelines.solve.attempts import DEATHS, Attempts, Worker
+from pipelines.solve.dealing import Dealer, Dealing, Watcher
 from pipelines.solve.devices import Placement
 from pipelines.solve.solving import ShardSolver, SolverConfig
 from pipelines.storage.sweep_folder import SweepFolder
@@ -49,9 +50,9 @@ _RETRIES = "\nFailed to "
 class SolveStage:
     """A device: `ShardSolver` behind Ray Data's calling convention."""
 
-    def __init__(self, config: SolverConfig):
+    def __init__(self, config: SolverConfig, dealer: Any = None):
         self.refused: Exception | None = None
-        self.config = config
+        self.dealer = dealer
         try:
             node = ray.get_runtime_context().get_node_id()
             self.solver = ShardSolver(config, node=node, living=_living_nodes, loading=_Loading(config))
@@ -61,12 +62,19 @@ class SolveStage:
     def __call__(self, shards: pa.Table) -> pa.Table:
         if self.refused is not None:
             raise self.refused
-        (ref,), (stream,) = shards.drop_columns(["items"]).to_pylist(), shards["items"]
-        if not still_wanted(self.config.output, ref):  # since it was read, its cell may have left a race
-            return pa.Table.from_pylist([_SKIPPED | {"shard": ref["shard"]}], schema=_LINE)
+        (shard,), (stream,) = shards["shard"].to_pylist(), shards["items"]
+        if not self._wanted(shard):
+            return pa.Table.from_pylist([_SKIPPED | {"shard": shard}], schema=_LINE)
         items = pa.ipc.open_stream(stream.as_buffer()).read_all()
         rows = [read_row(items, row) for row in range(len(items))]
-        return pa.Table.from_pylist([self.solver(ref["shard"], rows) | {"skipped": False}], schema=_LINE)
+        return pa.Table.from_pylist([self.solver(shard, rows) | {"skipped": False}], schema=_LINE)
+
+    def _wanted(self, shard: str) -> bool:
+        """Since it was given, its cell may have left a race."""
+        if self.dealer is None:
+            return True
+        device = ray.get_runtime_context().get_actor_id()  # which stays when its process is replaced
+        return bool(ray.get(self.dealer.begin.remote(shard, device)))
 
 
 @dataclass(frozen=True)
@@ -113,14 +121,18 @@ def solve_and_score(
     config: SolverConfig,
     scorer: ShardScorer,
     placement: Placement,
-    laps: Mapping[str, Lap] | None = None,
+    watcher: Watcher | None = None,
 ) -> Generator[dict[str, Any], None, None]:
     """Solve shards on all devices and score each as soon as it is committed; yields a line per scored shard.
 
-    With `laps`, those whose cells have left the race meanwhile are skipped, and their lines say so.
+    With a watcher they are given one by one, by what it knows when a device needs one; those that are not wanted any
+    more are skipped, and their lines say so.
     """
-    attach = Attach(config.output, scorer.manifest_url, plan, config.run)
-    dataset = _shard_rows(shards, plan, laps).map_batches(
+    dealer = None if watcher is None else _dealer(shards, placement, watcher)
+    given = None if dealer is None else _Given(dealer)
+    attach = Attach(config.output, scorer.manifest_url, plan, config.run, given)
+    rows = _shard_rows(shards) if dealer is None else one_row_blocks(pa.table({"ticket": [*range(len(shards))]}))
+    dataset = rows.map_batches(
         attach,
         batch_size=1,
         batch_format="pyarrow",
@@ -130,14 +142,37 @@ def solve_and_score(
     )
     dataset = dataset.map_batches(
         SolveStage,
-        fn_constructor_args=(config,),
+        fn_constructor_args=(config, dealer),
         batch_size=1,
         batch_format="pyarrow",
         num_gpus=placement.gpus,
         num_cpus=placement.cpus,
         compute=_pool(placement, len(shards)),
     )
-    yield from _run(dataset.map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
+    dataset = dataset.map_batches(ScoreStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1)
+    with closing(_run(dataset)) as lines:
+        for line in lines:
+            yield line  # who takes it tells the watcher
+            if watcher is not None and dealer is not None:
+                dealer.update.remote(watcher.turn())
+
+
+def _dealer(shards: list[Shard], placement: Placement, watcher: Watcher) -> Any:
+    """An actor beside this process, with which it lives and dies."""
+    node = ray.get_runtime_context().get_node_id()
+    here = ray.remote(Dealer).options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
+    return here.remote(Dealing(shards, watcher.laps, placement.actors, watcher.turn()))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The shard of a ticket, as soon as there is one."""
+
+    dealer: Any
+
+    def __call__(self, ticket: int) -> Shard:
+        shard: Shard = ray.get(self.dealer.take.remote(ticket))
+        return shard
 
 
 def _pool(placement: Placement, shards: int) -> ActorPoolStrategy:
@@ -172,15 +207,12 @@ def score_references(chunks: pa.Table, scorer: ReferenceScorer) -> Generator[dic
     yield from _run(dataset.map_batches(ReferenceStage(scorer), batch_size=1, batch_format="pyarrow", num_cpus=1))
 
 
-def _shard_rows(shards: list[Shard], plan: str = "", laps: Mapping[str, Lap] | None = None) -> Any:
+def _shard_rows(shards: list[Shard]) -> Any:
     columns = {
         "shard": [shard.name for shard in shards],
         "first": pa.array([shard.first for shard in shards], pa.int64()),
         "count": pa.array([shard.count for shard in shards], pa.int64()),
     }
-    if laps is not None:
-        run = [laps[shard.name] for shard in shards]
-        columns |= {"race": [plan] * len(run), "cell": [cell for cell, _ in run], "round": [of for _, of in run]}
     return one_row_blocks(pa.table(columns))
 
 

@@ -78,7 +78,7 @@ def sweep_content(sweep: StoredSweep, cell_digests: list[str], page: bytes | Non
     facts = [specification(sweep), sweep.expected, sweep.summary["manifest_digest"], cell_digests, measured]
     facts += [real] if real else []
     facts += [sweep.notes] if sweep.notes else []
-    facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json"), RACE]
+    facts += [] if sweep.race is None else [sweep.race.model_dump(mode="json"), RACE, sweep.early]
     return Content(
         key=KEY,
         name=sweep.spec.name,
@@ -126,10 +126,14 @@ def with_links(content: Content, experiment: str, runs: dict[str, str], sweep: S
 
 
 def race_metrics(sweep: StoredSweep) -> dict[str, float]:
-    """Of a race: its cost beside the whole grid's, who is still in, and winners on measurements that took no part."""
+    """Of a race: its cost beside the whole grid's, who is still in, and winners on measurements that took no part.
+
+    `race_spent` is the cost with what was solved too early.
+    """
     if sweep.race is None or sweep.record.race is None:
         return {}
-    numbers = {"race_cost": sweep.expected / sweep.summary["items"]}
+    whole = sweep.summary["items"]
+    numbers = {"race_cost": sweep.expected / whole, "race_spent": (sweep.expected + sweep.early) / whole}
     numbers |= {f"race_cells_in/{plain_task(heat.name)}": float(len(heat.inside)) for heat in sweep.race.heats}
     for one in sweep.record.race.confirmations:
         numbers |= {f"confirmed_{name}/{plain_task(one.race)}": mean.mean for name, mean in one.means.items()}

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from html import unescape
@@ -22,7 +23,7 @@ from pipelines.plan.planning import read_whole_plan
 from pipelines.plan.race_record import read_race
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.report import render_sweep
-from pipelines.score.race_results import by_stay, cells_over_measurements, departures
+from pipelines.score.race_results import by_stay, cells_over_measurements, cost_sentence, departures
 from pipelines.score.race_standings import Standings
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
@@ -143,7 +144,9 @@ def test_another_number_of_devices_and_other_shards_give_the_same_race(raced, ma
     path = spec_file(tmp_path, manifest, resources={"shard": 3, "devices": 2})
     assert run("sweep", path) == 0
     assert decisions(tmp_path / "race") == decisions(raced)
-    assert "images on 2 GPUs" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "images on 2 GPUs" in told
+    assert re.search(r"left after \d+: .*, behind .* by .* psnr, evidence", told)
 
 
 @pytest.mark.slow
@@ -152,6 +155,7 @@ def test_what_another_sweep_has_solved_is_taken_over(grid, raced, manifest, tmp_
     before = {path.name for path in (tmp_path / "grid" / "solved").iterdir()}
     assert run("sweep", spec_file(tmp_path, manifest, "grid")) == 0
     assert {path.name for path in (tmp_path / "grid" / "solved").iterdir()} == before
+    assert stored(tmp_path / "grid").early == 0
     assert decisions(tmp_path / "grid") == decisions(raced)
 
 
@@ -251,11 +255,13 @@ def test_each_arm_can_race_by_itself_so_that_arms_can_be_compared(manifest, loca
 
 
 def test_halving_costs_its_budget(manifest, local_ray, tmp_path):
-    assert run("sweep", spec_file(tmp_path, manifest, race={"budget": 0.2, "confirm": 0})) == 0
+    resources = {"shard": 4, "devices": 2}
+    assert run("sweep", spec_file(tmp_path, manifest, race={"budget": 0.2, "confirm": 0}, resources=resources)) == 0
     sweep = stored(tmp_path / "race")
     (heat,) = sweep.race.heats
     assert len(heat.inside) == 1
     assert sweep.expected <= 0.2 * 7 * 60
+    assert sweep.early == 0
     assert not heat.safe
 
 
@@ -267,6 +273,43 @@ def test_the_plan_tells_rounds_and_what_it_may_cost(manifest, tmp_path, capsys):
     assert "40 to 348 of 420 work items" in out
     assert run("plan", path, "--no-calibration", "--json") == 0
     assert json.loads(capsys.readouterr().out)["race"]["items"] == [40, 348]
+
+
+def test_short_trials_take_the_batches_that_a_race_can_have(manifest, tmp_path, capsys):
+    path = spec_file(tmp_path, manifest, seeds=[0, 1], resources={"shard": 32, "batch": 32, "devices": 1})
+    assert run("plan", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["measured_rows"] == 4 * 2
+
+
+def test_what_is_solved_ahead_of_a_cell_that_left_is_counted_everywhere(raced, manifest, tmp_path, capsys):
+    copy = tmp_path / "early"
+    shutil.copytree(raced, copy)
+    folder, before = SweepFolder(str(copy)), stored(raced).early
+    due = {shard.name for shard in stored(raced).plan.shards}
+    spare = [one for one in read_whole_plan(folder).shards if one.name not in due | folder.solved_shards()]
+    some = folder.read_solved(sorted(folder.solved_shards())[0])
+    for shard in spare[:2]:  # as a device leaves them that was ahead of the race
+        folder.store.write_table(folder.solved_name(shard.name), some)
+    early = before + sum(shard.count for shard in spare[:2])
+    sweep = stored(copy)
+    assert sweep.early == early
+    assert race_metrics(sweep)["race_spent"] == (sweep.expected + early) / 420
+    sentence = cost_sentence(sweep.expected, 420, early)
+    assert f"and {early} others solved too early" in sentence
+    assert sentence in render_sweep(sweep).decode()
+    assert run("status", copy) == 0
+    assert f"race: {early} work items solved too early" in capsys.readouterr().out
+
+
+def test_few_shards_are_solved_ahead_of_a_race(raced):
+    sweep = stored(raced)
+    (heat,) = sweep.race.heats
+    assert sweep.early <= 4 * 2 * heat.rounds  # a shard of 4 for the only device and one to spare, each round
+    assert sweep.early + sweep.expected == sum(
+        shard.count
+        for shard in read_whole_plan(sweep.folder).shards
+        if shard.name in SweepFolder(str(raced)).solved_shards()
+    )
 
 
 def test_status_tells_who_is_in(raced, capsys):
@@ -367,6 +410,8 @@ def test_the_page_draws_the_race_and_mlflow_has_its_numbers(raced, tmp_path):
     numbers = race_metrics(sweep)
     (confirmed,) = sweep.record.race.confirmations
     assert numbers["race_cost"] == sweep.expected / 420
+    assert numbers["race_spent"] == (sweep.expected + sweep.early) / 420
+    assert cost_sentence(sweep.expected, 420, sweep.early) in page
     assert numbers[f"race_cells_in/{heat.task}"] == len(heat.inside)
     assert numbers[f"confirmed_psnr/{heat.task}"] == confirmed.means["psnr"].mean
 

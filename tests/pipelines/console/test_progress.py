@@ -1,9 +1,11 @@
 """Plain lines say how far the work is, and guess the rest from work alone."""
 
+import io
+
 import pytest
 
 from pipelines.console import progress
-from pipelines.console.progress import Lines
+from pipelines.console.progress import Bar, Lines
 
 
 @pytest.fixture
@@ -29,3 +31,14 @@ def test_lines_are_far_apart(clock, capsys):
         clock[0] += 1
         lines.update(1)
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_noted_stands_beside_the_count(clock, capsys):
+    lines = Lines(total=100, label="images")
+    lines.note("12/49 in, leads: star")
+    clock[0] = 20.0
+    lines.update(10)
+    assert capsys.readouterr().err == "images: 10 of 100, at most 180 s left; 12/49 in, leads: star\n"
+    bar = Bar(total=100, file=io.StringIO(), ncols=120)
+    bar.note("12/49 in, leads: star")
+    assert "12/49 in, leads: star" in str(bar)

@@ -43,6 +43,12 @@ def test_a_measured_file_gives_seconds_by_calls_with_the_range_of_its_rounds(ben
     assert "ithq on A100, eager in batches of 4" in seconds.source
 
 
+def test_a_race_is_priced_in_batches_of_a_round_at_most(bench):
+    seconds = bench_seconds([cell()], bench, Resources(batch=4), raced=3)
+    assert "eager in batches of 1" in seconds.source
+    assert "race.round x seeds: 4 would take 0.67 times as long" in seconds.source
+
+
 def way(name, batch, seconds):
     return ROW | {"way": name, "batch": batch, "seconds_per_image": seconds, "low": seconds, "high": seconds} | {
         "prior_seconds": 0.0, "decoder_seconds": seconds * batch / 3000,

@@ -1,7 +1,7 @@
 """What a terminal is told of a large race."""
 
-from pipelines.plan.race_record import Defeat, HeatRecord, Runner
-from pipelines.score.race_rows import race_lines, race_state
+from pipelines.plan.race_record import Defeat, HeatRecord, RaceRecord, Runner
+from pipelines.score.race_rows import bar_words, news, race_lines, race_state
 
 
 def heat(inside, left, over=False):
@@ -29,3 +29,25 @@ def test_a_large_race_takes_few_lines_and_counts_whom_it_does_not_name():
 
 def test_a_race_that_is_over_names_its_winner_alone():
     assert list(race_lines(race_state(heat(1, 0, over=True), {"in0": "star"}))) == ["won: star"]
+
+
+def test_news_names_who_left_behind_whom_and_on_what_evidence():
+    before = RaceRecord(heats=[heat(20, 9)])
+    gone = [one.model_copy(update={"left_after": None, "beaten": {}}) for one in before.heats[0].runners[-5:]]
+    before = RaceRecord(
+        heats=[before.heats[0].model_copy(update={"runners": [*before.heats[0].runners[:-5], *gone], "rounds": 9})]
+    )
+    lines = list(news(before, RaceRecord(heats=[heat(20, 9)]), {"out5": "star", "in0": "markov"}))
+    assert lines[0] == "sr4: 80 of 96 measurements seen, 20 of 29 cells still in"
+    assert lines[1] == "  left after 40: star, behind markov by 1.500 psnr, evidence 25"
+    assert lines[4] == "  and 2 more"
+    assert len(lines) == 5
+    assert list(news(before, before, {})) == []
+
+
+def test_a_bar_says_how_many_are_in_and_who_leads():
+    labels = {"in0": "star, eta_kl=0.001"}
+    assert bar_words(RaceRecord(heats=[heat(12, 37)]), labels) == "12/49 in, leads: star, eta_kl=0.001"
+    assert (
+        bar_words(RaceRecord(heats=[heat(1, 2, over=True)] * 2), {}) == "sr4: 1/3 in, won: in0; sr4: 1/3 in, won: in0"
+    )
