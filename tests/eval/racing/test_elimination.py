@@ -339,6 +339,18 @@ def test_halving_costs_what_it_may_and_keeps_the_best_halves():
     assert {one.reason for one in over.left} == {"not among the best"}
 
 
+@pytest.mark.parametrize("budget", [0.1, 0.2, 0.4, 0.6, 0.9])
+@pytest.mark.parametrize(("cells", "measurements"), [(2, 640), (7, 100), (40, 128), (49, 128), (49, 1000), (200, 300)])
+def test_halving_spends_its_budget_also_where_late_rounds_have_seen_everything(cells, measurements, budget):
+    ends, stay = halving_rounds(cells, measurements, budget)
+    steps = np.diff(ends, prepend=0)
+    assert ends[-1] <= measurements
+    assert (steps >= 0).all()
+    assert steps[0] > 0
+    cost = sum(count * step for count, step in zip((cells, *stay[:-1]), steps, strict=True))
+    assert 0.95 * budget < cost / (cells * measurements) <= budget
+
+
 def test_a_budget_that_buys_no_measurement_is_refused():
     with pytest.raises(InputError, match=r"race\.budget: 0\.01 of 49 cells on 128 measurements .* at least 0\.047"):
         halving_rounds(49, 128, 0.01)
