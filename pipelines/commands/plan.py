@@ -18,6 +18,7 @@ from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_second
 from pipelines.plan.item_seconds import ItemSeconds, bill
 from pipelines.plan.planning import make_plan
 from pipelines.plan.proposals import next_batch
+from pipelines.plan.race_cost import typical_cost
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.search_course import SearchCourse, search_course
@@ -178,8 +179,8 @@ def cell_words(cells: Sequence[Cell]) -> str:
 
 
 def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
-    """Rounds of every race, and the fewest and most work items of all."""
-    costs = [heat.cost(seeds) for heat in races]
+    """Rounds of every race, the fewest and most work items of all, and how many it typically is."""
+    costs, typical = [heat.cost(seeds) for heat in races], [typical_cost(heat, seeds) for heat in races]
     return {
         "heats": [
             {
@@ -189,6 +190,7 @@ def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
             for heat in races
         ],
         "items": [sum(low for low, _ in costs), sum(high for _, high in costs)],
+        "typical_items": [sum(low for low, _ in typical), sum(high for _, high in typical)],
     }  # fmt: skip
 
 
@@ -221,6 +223,12 @@ def _print_race(facts: Mapping[str, Any], items: int, cluster: Mapping[str, Any]
     low, high = facts["items"]
     amount = str(low) if low == high else f"{low} to {high}"
     print(f"race: it solves {amount} of {counted(items, 'work item')}{_bill_words(facts, cluster is not None)}")
+    if low != high:
+        print(
+            "race: typically {} to {}, by made-up grids of this size whose cells differ much and little".format(
+                *facts["typical_items"]
+            )
+        )
 
 
 def _bill_words(facts: Mapping[str, Any], cluster: bool) -> str:
