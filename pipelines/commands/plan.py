@@ -22,6 +22,7 @@ from pipelines.plan.race_cost import typical_cost
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.search_course import SearchCourse, search_course
+from pipelines.plan.shared_sources import shared_sources
 from pipelines.plan.sweep_spec import Resources, load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     trials = bench == HERE or (bench is None and not args.no_calibration)
     cost = estimate(spec, plan, ready.solvable) if trials else None
     seconds = _away(plan.cells, bench, spec.resources) if cost is None else cost.seconds
-    warnings, done = [*ready.warnings], plan.items - sum(left.values())
+    shared = [] if spec.race is None else shared_sources(spec)
+    warnings, done = [*ready.warnings, *shared], plan.items - sum(left.values())
     names, races = varied(plan.cells), plan.races(spec)
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
