@@ -19,9 +19,11 @@ import numpy as np
 from bench.registry import Effort, Ratio, stands_for
 from eval.racing import Margin, RaceRules, default_margin, halving_rounds, standing
 from eval.racing.bets import Numbers
+from eval.racing.made_up_grids import FLAT, SMOOTH, made_up_grid
 from eval.record import SweepRecord
 
 _ORDERS = {"quick": 2, "normal": 20, "full": 200}
+_CELLS = 49
 _ROUND = 8
 _BUDGETS = (0.1, 0.2, 0.4)
 _PRUNED = 0.05
@@ -150,9 +152,6 @@ def _merits(record: SweepRecord, task: str, metric: str, higher: bool) -> Number
 
 def _made_up() -> Iterator[tuple[str, Numbers, Margin]]:
     random = np.random.default_rng(5)
-    side = np.linspace(-1, 1, 7)
-    bowl = (side[:, None] ** 2 + side**2).ravel() / 2
     for measurements in (128, 1000):
-        for name, depth in (("smooth", 6.0), ("flat", 0.6)):
-            noise = random.normal(0, 0.7, (49, measurements))
-            yield name, 25 - depth * bowl[:, None] + random.normal(0, 3, measurements) + noise, Margin(0.05, 4.0)
+        for name, depth in (("smooth", SMOOTH), ("flat", FLAT)):
+            yield name, made_up_grid(random, _CELLS, measurements, depth), Margin(0.05, 4.0)

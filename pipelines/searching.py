@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from eval.cell_labels import setting_words
 from eval.metrics import metric_info
 from eval.racing.levels import levels
 from operators import InputError
@@ -47,6 +48,8 @@ def run_search(spec: SweepSpec, retry_failed: bool = False) -> SweepResult:
             break
         told.take(batch, race.heats[0], result)
         write_trials(folder, course.id, told.record(course))
+    for sentence in told.missed():
+        announce(sentence)
     assert result is not None
     return result
 
@@ -68,7 +71,12 @@ class Told:
     values: list[dict[str, float]] = field(default_factory=list)
     """Of each, its value by the measurement's digest, seeds averaged; larger is better."""
 
+    missing_since: list[int | None] = field(default_factory=list)
+    """The batch, from 1, that was proposed without it before its failed rows were solved again; None once it races."""
+
     stayed: list[Point] = field(default_factory=list)
+    """Whom nobody beats: all of them go on in the next batch that is not proposed yet."""
+
     leader: Point | None = None
 
     def refuse_others(self, folder: SweepFolder, course: SearchCourse, number: int, batch: Batch) -> None:
@@ -86,15 +94,21 @@ class Told:
         self.batches += [number] * len(batch.proposed)
         self.left += [None] * len(batch.proposed)
         self.values += [{} for _ in batch.proposed]
+        self.missing_since += [None] * len(batch.proposed)
+        missing = [point for point in self.stayed if point not in batch.points]
+        for point in missing:
+            place = self.points.index(point)
+            self.missing_since[place] = self.missing_since[place] or number
         sign = 1.0 if metric_info(self.metric).direction == "higher" else -1.0
         point_of = {cell.id: point for cell, point in zip(result.plan.cells, batch.points, strict=True)}
         scored = set(result.scores.cells())
         for runner in heat.runners:
             place = self.points.index(point_of[runner.cell])
             self.left[place] = None if runner.left_after is None else number
+            self.missing_since[place] = None
             if runner.cell in scored:
                 self.values[place] |= _by_measurement(result, runner.cell, self.metric, sign)
-        self.stayed = [point_of[runner.cell] for runner in heat.inside]
+        self.stayed = [*missing, *(point_of[runner.cell] for runner in heat.inside)]
         self.leader = None if heat.leader is None else point_of[heat.leader]
 
     def levels(self) -> list[float | None]:
@@ -104,6 +118,15 @@ class Told:
         if not merits.size:
             return [None] * len(self.points)
         return [float(f"{level:.9g}") if np.isfinite(level) else None for level in levels(merits)]
+
+    def missed(self) -> list[str]:
+        """A sentence for every cell that nobody beats and that later batches were proposed without."""
+        return [
+            f"search: {', '.join(setting_words(*one) for one in point.items())} is unbeaten now that failed rows were "
+            f"solved again, but batch {batch} had been proposed without it, and it has not raced since"
+            for point, batch in zip(self.points, self.missing_since, strict=True)
+            if batch is not None
+        ]
 
     def tried(self) -> list[Tried]:
         return list(zip(self.points, self.levels(), strict=True))
@@ -118,9 +141,10 @@ class Told:
                 seen=len(values),
                 behind=None if level is None or best is None else round(best - level, 9),
                 left=left,
+                missing_since=missing,
             )
-            for point, batch, values, level, left in zip(
-                self.points, self.batches, self.values, known, self.left, strict=True
+            for point, batch, values, level, left, missing in zip(
+                self.points, self.batches, self.values, known, self.left, self.missing_since, strict=True
             )
         ]
         return SearchRecord(

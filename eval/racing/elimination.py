@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from eval.cell_values import ENOUGH
 from eval.racing.bets import Numbers, log_evidence
+from eval.racing.levels import running_levels
 from eval.racing.margins import Margin
 from eval.racing.perfect import make_finite
 
@@ -82,8 +83,8 @@ class Standing:
     inside: tuple[str, ...]
     left: tuple[Departure, ...]
     leader: str | None
-    """Best mean of the deciding metric among those inside; the winner where the race is over. None where no value is
-    there."""
+    """Highest level of the deciding metric among those inside; the winner where the race is over. None where no value
+    is there."""
 
     over: bool
 
@@ -176,39 +177,30 @@ def _beaten(
 
 def _ahead(merits: Numbers, racing: list[int], first: int) -> Numbers:
     """From the `first` measurement on, what the cell has that led before it; NaN where none did."""
-    leaders = _leaders(merits, racing, first)[:-1]
-    values = merits[leaders, np.arange(first, merits.shape[1])]
-    return np.where(np.arange(first, merits.shape[1]) > 0, values, np.nan)
+    places = np.arange(first, merits.shape[1])
+    leaders = np.array(racing)[_levels(merits[racing, :-1], first).argmax(1)]
+    return np.where(places > 0, merits[leaders, places], np.nan)
 
 
 def _leader(merits: Numbers, racing: list[int]) -> int:
-    """The best mean so far; the first of those that are equal."""
-    return racing[int(_means(merits[racing]).argmax())]
+    """The highest level so far; the first of those that are equal."""
+    return racing[int(_levels(merits[racing], merits.shape[1])[0].argmax())]
 
 
-def _leaders(merits: Numbers, racing: list[int], first: int) -> list[int]:
-    """Who led after the first `first` measurements, and after each more."""
-    return [_leader(merits[:, :end], racing) for end in range(first, merits.shape[1] + 1)]
+def _levels(merits: Numbers, first: int) -> Numbers:
+    """After the first `first` measurements and after each more; -inf for a cell with too few values to lead.
 
-
-def _means(merits: Numbers) -> Numbers:
-    """Of every cell over the measurements that all have, so that none leads by having failed on the hard ones.
-
-    A cell with too few values cannot lead and takes no measurement from the others. Where these share none, each has
-    the mean of its own.
+    With levels none leads by having failed on the hard ones, and failures of one take no measurement from the others.
     """
-    finite = np.isfinite(merits)
-    counts = finite.sum(1)
-    full = (counts > 0) & (counts >= ENOUGH * counts.max())
-    shared = finite[full].all(0)
-    used = finite & shared if shared.any() else finite
-    means = np.where(used, merits, 0.0).sum(1) / np.maximum(used.sum(1), 1)
-    return np.where(full, means, -np.inf)
+    counts = np.isfinite(merits).cumsum(1)
+    counts = np.concatenate([np.zeros((len(merits), 1), dtype=np.int64), counts], axis=1)[:, first:].T
+    full = (counts > 0) & (counts >= ENOUGH * counts.max(1, keepdims=True))
+    return np.where(full, running_levels(merits, first), -np.inf)
 
 
 def _halved(
     cells: Sequence[str], merits: Numbers, racing: list[int], stay: int, number: int, end: int
 ) -> list[Departure]:
-    """All but the best `stay` by their means."""
-    order = np.argsort(-_means(merits[racing]), kind="stable")
+    """All but the best `stay` by their levels."""
+    order = np.argsort(-_levels(merits[racing], end)[0], kind="stable")
     return [Departure(cells[racing[place]], number, end, "not among the best") for place in sorted(order[stay:])]

@@ -18,10 +18,12 @@ from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_second
 from pipelines.plan.item_seconds import ItemSeconds, bill
 from pipelines.plan.planning import make_plan
 from pipelines.plan.proposals import next_batch
+from pipelines.plan.race_cost import typical_cost
 from pipelines.plan.race_course import Heat
 from pipelines.plan.race_items import largest_batch
 from pipelines.plan.readiness import check_solving
 from pipelines.plan.search_course import SearchCourse, search_course
+from pipelines.plan.shared_sources import shared_sources
 from pipelines.plan.sweep_spec import Resources, load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
@@ -64,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     names, races = varied(plan.cells), plan.races(spec)
     raced = largest_batch(races, len(spec.seeds)) if races else None
     seconds = _away(plan.cells, bench, spec.resources, raced) if cost is None else cost.seconds
-    warnings, done = [*ready.warnings], plan.items - sum(left.values())
+    shared = [] if spec.race is None else shared_sources(spec)
+    warnings, done = [*ready.warnings, *shared], plan.items - sum(left.values())
     facts: dict[str, Any] = {
         "plan": folder.store.url(folder.plan_name(plan.id)),
         "arms": list(dict.fromkeys(cell.arm for cell in plan.cells)),
@@ -184,8 +187,8 @@ def cell_words(cells: Sequence[Cell]) -> str:
 
 
 def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
-    """Rounds of every race, and the fewest and most work items of all."""
-    costs = [heat.cost(seeds) for heat in races]
+    """Rounds of every race, the fewest and most work items of all, and how many it typically is."""
+    costs, typical = [heat.cost(seeds) for heat in races], [typical_cost(heat, seeds) for heat in races]
     return {
         "heats": [
             {
@@ -195,6 +198,7 @@ def race_facts(races: Sequence[Heat], seeds: int) -> dict[str, Any]:
             for heat in races
         ],
         "items": [sum(low for low, _ in costs), sum(high for _, high in costs)],
+        "typical_items": [sum(low for low, _ in typical), sum(high for _, high in typical)],
     }  # fmt: skip
 
 
@@ -227,6 +231,12 @@ def _print_race(facts: Mapping[str, Any], items: int, cluster: Mapping[str, Any]
     low, high = facts["items"]
     amount = str(low) if low == high else f"{low} to {high}"
     print(f"race: it solves {amount} of {counted(items, 'work item')}{_bill_words(facts, cluster is not None)}")
+    if low != high:
+        print(
+            "race: typically {} to {}, by made-up grids of this size whose cells differ much and little".format(
+                *facts["typical_items"]
+            )
+        )
 
 
 def _bill_words(facts: Mapping[str, Any], cluster: bool) -> str:

@@ -62,11 +62,11 @@ class Heat:
         """Fewest and most work items: where all others leave at once, and where none does before the end."""
         racing, stay, ends = len(self.cells), self.rules.stay, self.rules.ends
         counts = [racing] * len(ends) if stay is None else [racing, *stay[:-1]]
-        high = int(np.dot(counts, np.diff(ends, prepend=0))) + self._after(ends[-1])
-        low = racing * ends[0] + self._after(ends[0]) if stay is None else high
+        high = int(np.dot(counts, np.diff(ends, prepend=0))) + self.confirming(ends[-1])
+        low = racing * ends[0] + self.confirming(ends[0]) if stay is None else high
         return seeds * low, seeds * high
 
-    def _after(self, seen: int) -> int:
+    def confirming(self, seen: int) -> int:
         """Measurements that confirm the winner of a race that has seen so many."""
         return len(self.digests) - (seen if self.rest else self.pool)
 

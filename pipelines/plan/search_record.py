@@ -42,6 +42,10 @@ class Trial(_Model):
     left: int | None
     """The batch, from 1, in which it left; None where it is still in."""
 
+    missing_since: int | None = None
+    """The batch, from 1, that was proposed without it because failed rows were solved again only later; nobody beats
+    it, and it has not raced from there on."""
+
 
 class SearchRecord(_Model):
     """All trials of a search, after the last batch whose race is over."""
@@ -56,9 +60,11 @@ class SearchRecord(_Model):
     @property
     def sentence(self) -> str:
         """`batch 2 of 4 is over, 16 of 32 trials, 5 still in`."""
-        inside = sum(one.left is None for one in self.trials)
+        inside = sum(one.left is None and one.missing_since is None for one in self.trials)
+        missing = sum(one.missing_since is not None for one in self.trials)
         trials = f"{len(self.trials)} of {counted(self.of_trials, 'trial')}"
-        return f"batch {self.batches} of {self.of_batches} is over, {trials}, {inside} still in"
+        words = f"batch {self.batches} of {self.of_batches} is over, {trials}, {inside} still in"
+        return f"{words}, {missing} unbeaten but missing in later batches" if missing else words
 
 
 def keep_batch(folder: SweepFolder, search: str, number: int, batch: Batch) -> Batch:

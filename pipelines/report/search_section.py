@@ -47,6 +47,8 @@ def _place(search: SearchRecord, one: Trial) -> tuple[bool, int, float]:
 def _state(search: SearchRecord, one: Trial) -> str:
     if one.left is not None:
         return f"left in batch {one.left}"
+    if one.missing_since is not None:
+        return f"unbeaten, missing since batch {one.missing_since}"
     if one.settings != search.leader:
         return "in"
     return "won" if search.batches == search.of_batches else "leads"

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 import yaml
 
@@ -11,10 +13,12 @@ from pipelines import searching
 from pipelines.notebook.opened_sweep import Sweep
 from pipelines.plan import proposals
 from pipelines.plan.planned_items import PlannedItems
+from pipelines.plan.search_record import Batch
 from pipelines.plan.sweep_spec import load_spec
 from pipelines.report import render_sweep
+from pipelines.schemas import SOLVED_SCHEMA
 from pipelines.score.stored_sweep import StoredSweep
-from pipelines.searching import run_search
+from pipelines.searching import Told, run_search
 from pipelines.storage.sweep_folder import SweepFolder
 from tests.pipelines.sweep_cases import build_manifest, run
 
@@ -149,6 +153,83 @@ def test_a_batch_that_was_changed_is_refused_by_name(searched, manifest, tmp_pat
     (search / "1.json").write_text(json.dumps(content | {"stayed": [{"noise_to_signal": 77.0}]}))
     with pytest.raises(InputError, match=r"1\.json: it goes on with cells that no batch before it proposed"):
         run_search(load_spec(spec_file(tmp_path, manifest, copy)))
+
+
+def test_who_is_unbeaten_goes_on_in_the_next_batch_that_is_not_proposed_yet():
+    a, b, c, d = ({"x": number} for number in range(4))
+    told = Told("psnr")
+
+    def take(batch, inside):
+        cells = [SimpleNamespace(id=str(point["x"])) for point in batch.points]
+        runners = [
+            SimpleNamespace(cell=str(point["x"]), left_after=None if point in inside else 1) for point in batch.points
+        ]
+        standing = [runner for runner in runners if runner.left_after is None]
+        heat = SimpleNamespace(runners=runners, inside=standing, leader=standing[0].cell)
+        told.take(batch, heat, SimpleNamespace(plan=SimpleNamespace(cells=cells), scores=SimpleNamespace(cells=list)))
+
+    take(Batch(stayed=[], proposed=[a, b], by="optuna"), [a, b])
+    take(Batch(stayed=[a], proposed=[c], by="optuna"), [a])  # proposed when b had left
+    assert told.stayed == [b, a]
+    (sentence,) = told.missed()
+    assert sentence.startswith("search: x=1 is unbeaten now that failed rows were solved again, but batch 2 had been")
+    take(Batch(stayed=told.stayed, proposed=[d], by="optuna"), [b])
+    assert (told.stayed, told.missed()) == ([b], [])
+
+
+def fail(output, settings, plan):
+    """All rows of a cell in one batch, as if its reconstructions had not been finite."""
+    folder = SweepFolder(str(output))
+    items = set(PlannedItems(folder, plan).table["item"].to_pylist())
+    for shard in folder.solved_shards():
+        rows = folder.read_solved(shard).to_pylist()
+        if rows[0]["item"] in items and json.loads(rows[0]["settings"]).items() >= settings.items():
+            failed = [row | {"error": "it failed", "image": None} for row in rows]
+            folder.store.write_table(folder.solved_name(shard), pa.Table.from_pylist(failed, schema=SOLVED_SCHEMA))
+            for scored in output.rglob(f"{shard}*"):
+                if "scores" in scored.parts:
+                    scored.unlink()
+
+
+@pytest.mark.slow
+def test_a_cell_whose_failed_rows_are_solved_again_goes_on_where_a_batch_is_left_and_is_named_where_none_is(
+    local_ray, searched, manifest, tmp_path, capsys
+):
+    output = tmp_path / "out"
+    shutil.copytree(searched, output)
+    path, (search,) = spec_file(tmp_path, manifest, output), (output / "search").iterdir()
+    first, second, _ = batches(output)
+    point = second["stayed"][0]
+    proposed = {one["noise_to_signal"] for one in first["proposed"]}
+    (plan,) = (
+        race.stem for race in (output / "race").iterdir()
+        if {cell.settings["noise_to_signal"] for cell in SweepFolder(str(output)).cells(race.stem)} == proposed
+    )  # fmt: skip
+    fail(output, point, plan)
+    for number in (1, 2):
+        (search / f"{number}.json").unlink()
+    run("sweep", path)
+    assert point not in batches(output)[1]["stayed"] + batches(output)[2]["stayed"]
+    assert next(one for one in trials(output).trials if one.settings == point).left == 1
+
+    late = tmp_path / "late"
+    shutil.copytree(output, late)
+    capsys.readouterr()
+    assert run("sweep", path, "--retry-failed") == 0
+    words = (
+        f"noise_to_signal={point['noise_to_signal']:g} is unbeaten now that failed rows were solved again, but batch 2"
+    )
+    assert words in capsys.readouterr().err
+    (missing,) = [one for one in trials(output).trials if one.missing_since is not None]
+    assert (missing.settings, missing.left, missing.missing_since) == (point, None, 2)
+    assert trials(output).sentence.endswith(", 1 unbeaten but missing in later batches")
+    assert "unbeaten, missing since batch 2" in render_sweep(Sweep.open(output).stored).decode()
+
+    (late / "search" / search.name / "2.json").unlink()
+    assert run("sweep", spec_file(tmp_path, manifest, late), "--retry-failed") == 0
+    assert point not in batches(late)[1]["stayed"]
+    assert point in batches(late)[2]["stayed"]
+    assert all(one.missing_since is None for one in trials(late).trials)
 
 
 def test_status_page_terminal_and_python_tell_all_trials(searched, manifest, tmp_path, capsys):

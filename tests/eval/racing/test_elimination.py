@@ -180,6 +180,20 @@ def test_neither_does_it_where_halves_leave():
         assert race(merits, RaceRules(PSNR, ends, stay=stay)).leader != "c1"
 
 
+def test_a_few_failures_at_random_do_not_choose_another_winner():
+    """With 3 % of 49 cells the measurements that none of them lacks are few, and their means are another lottery."""
+    regrets, without = [], []
+    for seed in range(16):
+        random = np.random.default_rng(seed)
+        merits = scores(-np.append(0.0, random.uniform(0, 0.6, 48)), 128, seed, spread=0.7)
+        means = merits.mean(1)
+        without.append(means.max() - means[int(race(merits, rules(128)).leader[1:])])
+        merits[random.random(merits.shape) < 0.03] = np.nan
+        regrets.append(means.max() - means[int(race(merits, rules(128)).leader[1:])])
+    assert np.mean(without) < 0.005
+    assert np.mean(regrets) < 0.01
+
+
 def test_a_few_failures_in_a_row_are_no_reason_to_leave():
     merits = scores([0.3, 0.0], 64)
     merits[0, :7] = np.nan
@@ -191,11 +205,14 @@ def test_a_few_failures_in_a_row_are_no_reason_to_leave():
 
 def test_a_chain_of_cells_that_are_each_worse_by_less_than_delta_does_not_lead_away_from_the_best():
     """Whoever drops the best by less than delta may itself be dropped by one still worse: it counts if it wins."""
-    races, alpha, step, worse = 40, 0.2, 0.04, 0
+    races, alpha, step, lost, worse = 100, 0.2, 0.04, 0, 0
     for seed in range(races):
-        merits = scores(-step * np.arange(8), 96, seed, spread=0.5)
+        merits = -step * np.arange(8)[:, None] + rare(np.random.default_rng(seed), (8, 96), -3.9, often=0.1)
+        merits[0] = 0.0
         over = race(merits, rules(96, alpha=alpha))
+        lost += "c0" not in over.inside
         worse += "c0" not in over.inside and int(over.leader[1:]) * step > 0.05
+    assert lost > 0  # the ladder is one that can be climbed down
     assert worse / races <= alpha
 
 
@@ -294,6 +311,16 @@ def test_so_it_is_in_thousands_of_skewed_races_and_with_many_looks(kind, cells):
     assert rate <= alpha + 2 * math.sqrt(alpha * (1 - alpha) / races)
 
 
+def test_forty_rivals_that_are_mostly_ahead_come_as_close_to_alpha_as_they_may():
+    """Bets without a union bound, in hindsight, with twice delta or to half the threshold lose more of these races."""
+    races, lost = 200, 0
+    for seed in range(races):
+        merits = np.where(np.random.default_rng(seed).random((40, 160)) < 0.1, -3.9, 0.4333)
+        merits[0] = 0.0501
+        lost += "c0" not in race(merits, rules(160, alpha=0.1)).inside
+    assert 0.03 < lost / races <= 0.13
+
+
 def test_the_promise_is_used_and_not_only_kept():
     """With a best cell that is worse than it should be the same races do lose it: the bets have power."""
     merits = scores([0.0, *[1.0] * 5], 64, seed=2)
@@ -310,6 +337,18 @@ def test_halving_costs_what_it_may_and_keeps_the_best_halves():
     assert over.inside == ("c48",)
     assert over.over
     assert {one.reason for one in over.left} == {"not among the best"}
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.2, 0.4, 0.6, 0.9])
+@pytest.mark.parametrize(("cells", "measurements"), [(2, 640), (7, 100), (40, 128), (49, 128), (49, 1000), (200, 300)])
+def test_halving_spends_its_budget_also_where_late_rounds_have_seen_everything(cells, measurements, budget):
+    ends, stay = halving_rounds(cells, measurements, budget)
+    steps = np.diff(ends, prepend=0)
+    assert ends[-1] <= measurements
+    assert (steps >= 0).all()
+    assert steps[0] > 0
+    cost = sum(count * step for count, step in zip((cells, *stay[:-1]), steps, strict=True))
+    assert 0.95 * budget < cost / (cells * measurements) <= budget
 
 
 def test_a_budget_that_buys_no_measurement_is_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eval.racing.levels import levels
+from eval.racing.levels import levels, running_levels
 
 
 def made_up(noise=0.0):
@@ -42,3 +42,31 @@ def test_levels_are_the_least_squares():
     solved = np.linalg.lstsq(design, merits[tuple(there.T)], rcond=None)[0][:4]
     found = levels(merits)
     assert found - found[0] == pytest.approx(solved - solved[0])
+
+
+@pytest.mark.parametrize("first", [0, 1, 7])
+def test_running_levels_are_those_of_every_beginning_and_nothing_later_changes_them(first):
+    random = np.random.default_rng(2)
+    merits = random.normal(20, 3, 20) + random.normal(size=(5, 20))
+    merits[random.random(merits.shape) < 0.2] = np.nan
+    merits[:, 0] = [20.0, 20.5, 20.1, 19.0, 20.0]
+    found = running_levels(merits, first)
+    for count, row in enumerate(found[:-1], start=first):
+        if count:
+            assert row - row[0] == pytest.approx(levels(merits[:, :count]) - levels(merits[:, :count])[0], abs=1e-4)
+        later = merits.copy()
+        later[:, count:] = 1e3 * random.normal(size=later[:, count:].shape)
+        assert (running_levels(later, first)[count - first] == row).all()
+
+
+def test_running_levels_are_plain_means_while_every_value_is_there():
+    merits = np.random.default_rng(3).normal(20, 3, (4, 12))
+    merits[2, 9] = np.nan
+    found = running_levels(merits, 1)
+    assert found[:9] == pytest.approx((merits[:, :9].cumsum(1) / np.arange(1, 10)).T)
+
+
+def test_cells_that_are_compared_through_nobody_have_levels_all_the_same():
+    merits = np.full((4, 6), np.nan)
+    merits[:2, :3], merits[2:, 3:] = [[1.0], [3.0]], [[30.0], [20.0]]
+    assert running_levels(merits, 6)[0] == pytest.approx([-1, 1, 5, -5], abs=1e-4)
