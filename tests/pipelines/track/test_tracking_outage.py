@@ -49,7 +49,8 @@ def test_a_server_that_stays_away_ends_the_logging_and_a_later_one_completes_it(
     monkeypatch.setenv(server.SECONDS_VARIABLE, "60")
     tracked = track_folder(sweep.url)
     assert (tracked.cells_logged, tracked.cells_skipped) == (3, 1)
-    assert tracked.url == f"{mlflow_server.uri}/#/experiments/{tracked.url.split('/')[-3]}/runs/{tracked.parent_run_id}"
+    experiment = tracked.url.split("/")[-3]
+    assert tracked.url == f"{mlflow_server.uri}/{server.run_path(experiment, tracked.parent_run_id)}"
     assert children(mlflow_server, tracked) == (NAMES, [1] * 4, [FILES] * 4)
 
 
