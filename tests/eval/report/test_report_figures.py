@@ -1,6 +1,7 @@
 """Figures for papers: one for everything the page draws, and none that fails for want of numbers."""
 
 import json
+import re
 from pathlib import Path
 
 import altair
@@ -61,6 +62,15 @@ def test_arms_without_a_setting_are_left_out_of_figures_over_it():
     assert "contrasts" in found
     (png,) = written(found["parallel-sr4-32-psnr"], "png")
     assert png.startswith(b"\x89PNG")
+
+
+def test_an_axis_on_which_all_values_are_equal_says_that_value():
+    table = score_table(images=4)
+    for name, value in (("seconds", 3.746), ("psnr", 21.37)):
+        table = table.set_column(table.column_names.index(name), name, pa.array([value] * len(table)))
+    found = dict(figures(Report(Facts("equal", "out", "p", 96, 96, 0, "", {}), SweepRecord(ScoreTable(table)))))
+    (svg,) = written(found[f"pareto-{TASKS[0]}-psnr"], "svg")
+    assert re.findall(r">([\d.]+)</text>", svg.decode()) == ["3.746", "21.37"]
 
 
 def test_the_least_place_of_a_group_is_its_best_cell(record):
