@@ -6,7 +6,7 @@ from eval.metrics import MetricInfo
 from eval.record.cell_result import CellResult
 from eval.record.numbers import mean_words, shown
 from eval.record.sweep_record import SweepRecord
-from eval.record.word_tables import ARROWS, BOLD, WordTable, leading_columns, rows_beside
+from eval.record.word_tables import ARROWS, WordTable, bold_is, leading_columns, rows_beside
 from eval.statistics import Interval
 
 _CALLS = ("prior_calls", "decoder_calls")
@@ -36,8 +36,8 @@ def leaderboard(record: SweepRecord) -> WordTable:
             if own == task:
                 rows.append(_beside(record, task, label, means, header, bool(baseline)))
     caption = (
-        f"Every arm at its best settings by each metric; {BOLD}. Calls of prior and decoder, seconds and memory are of "
-        f"the settings that are best by {record.judged[0].name}."
+        f"Every arm at its best settings by each metric; {bold_is(record)}. Calls of prior and decoder, "
+        f"seconds and memory are of the settings that are best by {record.judged[0].name}."
     )
     return WordTable("leaderboard", caption, header, rows, frozenset(bold))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval.cell_labels import value_words
 from eval.distribution.results import CellDistance
-from eval.record.cell_result import CellResult
+from eval.record.cell_result import CellResult, adds_nothing
 from eval.record.contrasts import Contrast
 from eval.record.numbers import mean_words, p_shown, shown
 from eval.record.sweep_record import SweepRecord
@@ -15,7 +15,6 @@ ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 MEASURED = "the measurement itself"
 REAL = "the real ones"
 """Stand where a row has its arm."""
-BOLD = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,8 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
         told = [f"{sets[name]:.3f}" if name in sets else "-" for name in names]
         rest = ["-"] * (len(columns) - 2), ["-", count, *["-"] * (1 + bool(marks) + ids)]
         rows.append([task, label, *rest[0], *_means(record, means), *told, *rest[1]])
-    return WordTable("cells", f"Every cell: means with 95 % intervals; {BOLD}.", header, rows, frozenset(bold))
+    caption = f"Every cell: means with 95 % intervals; {bold_is(record)}."
+    return WordTable("cells", caption, header, rows, frozenset(bold))
 
 
 def _distance(distance: CellDistance | None, counted: bool) -> str:
@@ -149,11 +149,19 @@ def _family(contrasts: Sequence[Contrast]) -> str:
     return f"p after Holm over {count} comparisons" if count > 1 else "p of the only comparison"
 
 
+def bold_is(record: SweepRecord) -> str:
+    """What stands in bold, for captions."""
+    words = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
+    return words + (f"; nothing is bold that is not better than {MEASURED}" if record.measurements else "")
+
+
 def leading_columns(record: SweepRecord, cell: CellResult) -> Iterator[int]:
-    """Places among the metrics by which a cell is the best of its task or ties with it."""
+    """Places among the metrics by which a cell is the best of its task or ties with it, and has gained anything."""
     for place, metric in enumerate(record.metrics):
         if any(one.task == cell.task and one.metric == metric and one.leads(cell.id) for one in record.best):
-            yield place
+            measured = record.measurements.get(cell.task, {}).get(metric.name)
+            if measured is None or not adds_nothing(cell, metric, measured):
+                yield place
 
 
 def _naming_columns(record: SweepRecord) -> list[str]:

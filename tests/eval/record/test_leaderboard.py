@@ -78,7 +78,7 @@ def test_latex_has_bold_bests_a_label_and_the_row_of_the_measurement():
     text = latex(board)
     assert text.count(r"\textbf{") == len(board.bold)
     assert r"\label{tab:leaderboard}" in text
-    assert text.count(MEASURED) == 2
+    assert text.count(f"{MEASURED} &") == 2
     assert markdown(board).count("**") == 2 * len(board.bold)
 
 
@@ -137,4 +137,27 @@ def test_arms_that_are_no_better_than_the_measurement_are_warned_of():
     sentences = worse_than_nothing(record_of(four_arms(images=8), level=99.0))
     assert len(sentences) == 2
     assert all(arm in sentence for arm in ARMS for sentence in sentences)
-    assert "not better by psnr than the measurement itself, 99.00" in sentences[0]
+    assert sentences[0].endswith(" gained nothing by psnr, the measurement itself has 99.00")
+
+
+def test_what_ties_with_the_best_is_not_bold_where_the_measurement_is_better_than_it():
+    """Few noisy images do not tell star from markov, but the measurement lies between their means."""
+    table = four_arms(images=8)
+    noise = [(int(item.rsplit("-", 1)[1]) % 2) * 8.0 * ("star" in item) for item in table["item"].to_pylist()]
+    place = table.column_names.index("psnr")
+    table = table.set_column(place, "psnr", pc.subtract(table["psnr"], pa.array(noise)))
+    plain = record_of(table)
+    board = leaderboard(plain)
+    column = board.header.index("psnr ↑")
+    means = {row[1]: float(row[column].split()[0]) for row in board.rows if row[0] == plain.tasks[0]}
+    tied = {board.rows[line][1] for line, at in board.bold if at == column}
+    assert tied == {"star", "markov"}
+    worst, best = sorted(tied, key=means.__getitem__)
+    record = record_of(table, level=(means[worst] + means[best]) / 2)
+    for one in (leaderboard(record), cell_table(record)):
+        bold = {row[1] for line, row in enumerate(one.rows) if (line, one.header.index("psnr ↑")) in one.bold}
+        assert bold == {best}
+        assert "; nothing is bold that is not better than the measurement itself." in one.caption
+    (sentence, *_) = worse_than_nothing(record)
+    assert best not in sentence
+    assert f"{worst} {means[worst]:.2f}" in sentence
