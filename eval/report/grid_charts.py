@@ -130,6 +130,7 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
         f" + ', with 95 % intervals where one cell is shown; ' + {_BETTER}"
     )
     columns = [("'arm'", "series"), (quoted(axis), "setting"), (_LABEL, "value"), ("'low'", "low"), ("'high'", "high")]
+    columns.append(("'cell'", "note"))
     return finished(chart, caption, columns[not apart :], grid_choices(record))
 
 

@@ -96,6 +96,25 @@ def test_a_mark_of_every_chart_can_be_pressed_and_shows_its_cell(browser):
         browser.nothing_went_wrong()
 
 
+def test_the_tables_below_charts_name_every_single_cell_by_a_button(browser):
+    """Rows that are means of cells name none, and rows of a curve name their cell once."""
+    for name, value in (("grid-x", "eta_kl"), ("grid-y", "gamma"), ("grid-how", "best"), ("cost-x", "seconds")):
+        browser.choose(name, value)
+    figures = {"#heat": [12, 12], "#marginal": [6, 6], "#parallel": [12, 12], "#cost": [12, 12], "#residual": [2, 2]}
+    figures |= {"#curves figure:first-child": [12, 2]}
+    told = {name: [count(browser, f"{name} {one}") for one in ("tbody tr", "button.cell")] for name in figures}
+    assert told == figures
+    for name in figures:
+        shows = f"document.querySelector('{name} button.cell')"
+        browser.run("document.getElementById('picked').replaceChildren(); 0")
+        browser.run(f"{shows}.click()")
+        heading = browser.run("document.querySelector('#picked h3').textContent")
+        assert heading.startswith(browser.run(f"{shows}.textContent"))
+    browser.choose("grid-how", "mean")
+    assert count(browser, "#marginal button.cell") == 0
+    browser.choose("grid-how", "best")
+
+
 def test_a_mark_of_a_chart_without_metrics_follows_the_explorers(browser):
     browser.choose("residual-task", TASKS[0])
     browser.choose("explorer-metric", "lpips_vgg")
