@@ -1,5 +1,6 @@
 """The tables of a sweep in words: every cell, the best ones, contrasts. Whoever shows them only sets the type."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,10 @@ ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 MEASURED = "the measurement itself"
 REAL = "the real ones"
 """Stand where a row has its arm."""
+INTERVAL = re.compile(r"(\S+) (\[.+\])$")
+"""A mean with its interval, which stands below it where lines are short."""
+_ALIKE = ("task", "method", "prior", "n", "failed", "pairs", "points", "images")
+"""Columns that narrow tables leave to the caption where all rows have the same."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,33 @@ class WordTable:
     rows: list[list[str]]
     bold: frozenset[tuple[int, int]] = frozenset()
     """Row and column of entries that are best, or tie with the best."""
+
+    @property
+    def narrowed(self) -> "WordTable":
+        """Without the columns that name what was done alike in all rows, which the caption says instead."""
+        same = _same_everywhere(self)
+        if not same:
+            return self
+        kept = [place for place in range(len(self.header)) if place not in same]
+        named = ", ".join(f"{self.header[place]} {entry}" for place, entry in same.items() if entry != "-")
+        return WordTable(
+            self.name,
+            f"{self.caption} In all rows: {named}." if named else self.caption,
+            [self.header[place] for place in kept],
+            [[row[place] for place in kept] for row in self.rows],
+            frozenset((line, kept.index(place)) for line, place in self.bold if place in kept),
+        )
+
+
+def _same_everywhere(one: WordTable) -> dict[int, str]:
+    """Columns of `_ALIKE` with one entry in all rows, and that entry; the measurement itself has no method."""
+    found: dict[int, str] = {}
+    for place, name in enumerate(one.header):
+        entries = {row[place] for row in one.rows}
+        entries -= {"-"} if len(entries) > 1 else set()
+        if name in _ALIKE and len(entries) == 1 and len(one.rows) > 1:
+            found[place] = entries.pop()
+    return found
 
 
 def all_tables(record: SweepRecord) -> list[WordTable]:

@@ -91,6 +91,28 @@ def test_latex_says_once_what_all_rows_have_and_sets_intervals_below_means():
     assert r"arm & psnr\_db \\" in text
 
 
+def test_costs_stand_beside_the_quality_that_they_buy(record):
+    """Also of four arms, of which some have no difference to the baseline; the measurement itself costs nothing."""
+    board = leaderboard(record_of(four_arms(images=8), level=1.0))
+    assert board.header == [
+        "task", "arm", "method", "prior", "psnr ↑", "minus markov", "calls", "s/image", "GiB", "lpips_vgg ↓",
+        "minus markov",
+    ]  # fmt: skip
+    told = [dict(zip(board.header[:9], row, strict=False)) for row in board.rows]
+    assert {row["s/image"] for row in told if row["arm"] in ARMS} == {"2.00"}
+    first = next(row for row in told if row["arm"] == MEASURED)
+    assert (first["psnr ↑"], first["s/image"], first["minus markov"]) == ("1.000 [1.000, 1.000]", "-", "-")
+
+
+def test_a_narrow_table_says_in_its_caption_what_all_rows_have():
+    rows = [["sr", "star", "g2d2", "24.18"], ["sr", "markov", "g2d2", "23.1"], ["sr", MEASURED, "-", "22.0"]]
+    whole = WordTable("t", "All of it.", ["task", "arm", "method", "psnr"], rows, frozenset({(0, 3)}))
+    narrow = whole.narrowed
+    assert (narrow.header, narrow.rows[0], narrow.bold) == (["arm", "psnr"], ["star", "24.18"], {(0, 1)})
+    assert narrow.caption == "All of it. In all rows: task sr, method g2d2."
+    assert narrow.narrowed is narrow
+
+
 def test_cells_that_tie_with_the_best_are_bold_too(record):
     table = cell_table(record)
     bold = {table.rows[line][1] for line, _ in table.bold}
