@@ -178,6 +178,8 @@ def _what(contrasts: Sequence[Contrast]) -> str:
 
 def _family(contrasts: Sequence[Contrast]) -> str:
     count = contrasts[0].comparisons if contrasts else 1
+    if contrasts and all(one.result is None for one in contrasts):
+        return "none of these could be compared"
     return f"p after Holm over {count} comparisons" if count > 1 else "p of the only comparison"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import altair
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval.record import SweepRecord
-from eval.report import Facts, Report
+from eval.report import Facts, Pictures, Report
 from eval.report.chart_rows import cell_rows
 from eval.report.figure_files import figures, written
 from eval.scores import ScoreTable
@@ -62,6 +63,15 @@ def test_arms_without_a_setting_are_left_out_of_figures_over_it():
     assert "contrasts" in found
     (png,) = written(found["parallel-sr4-32-psnr"], "png")
     assert png.startswith(b"\x89PNG")
+
+
+def test_the_names_of_measurements_beside_pictures_are_whole(report):
+    name = "photographs-of-the-second-camera-validation-0000123.png"
+    kept = report.pictures.rows[0]
+    images = {key.replace(kept.measurement, name): content for key, content in report.pictures.images.items()}
+    named = replace(report, pictures=Pictures([replace(kept, measurement=name)], images))
+    (svg,) = written(dict(figures(named))[f"pictures-{kept.task}-{kept.metric}"], "svg")
+    assert f">{name}<" in svg.decode()
 
 
 def test_an_axis_on_which_all_values_are_equal_says_that_value():
