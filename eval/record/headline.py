@@ -85,8 +85,8 @@ def worse_than_nothing(record: SweepRecord, below_headline: bool = False) -> lis
             if measured is not None and cell is not None and adds_nothing(cell, metric, measured)
         ]
         if worse and measured is not None:
-            itself = f"the measurement itself, {shown(measured.mean)}"
-            sentences.append(f"{task}: not better by {metric.name} than {itself}: {_listed(worse)}")
+            itself = f"the measurement itself has {shown(measured.mean)}"
+            sentences.append(f"{task}: {_listed(worse)} gained nothing by {metric.name}, {itself}")
     return sentences
 
 

@@ -6,10 +6,11 @@ from eval.metrics import MetricInfo
 from eval.record.cell_result import CellResult
 from eval.record.numbers import mean_words, shown
 from eval.record.sweep_record import SweepRecord
-from eval.record.word_tables import ARROWS, BOLD, WordTable, leading_columns, rows_beside
+from eval.record.word_tables import ARROWS, WordTable, bold_is, leading_columns, rows_beside
 from eval.statistics import Interval
 
 _CALLS = ("prior_calls", "decoder_calls")
+_COSTS = ["calls", "s/image", "GiB"]
 
 
 def leaderboard(record: SweepRecord) -> WordTable:
@@ -19,7 +20,7 @@ def leaderboard(record: SweepRecord) -> WordTable:
     header = ["task", "arm", "method", "prior", *(["race"] if record.race else [])]
     for metric in record.judged:
         header += [metric.name + ARROWS[metric.direction], *([f"minus {baseline}"] if baseline else [])]
-    header += ["calls", "s/image", "GiB"]
+        header += _COSTS if metric is record.judged[0] else []  # beside the quality that they buy, not behind all of it
     rows: list[list[str]] = []
     bold: set[tuple[int, int]] = set()
     for task in record.tasks:
@@ -31,13 +32,14 @@ def leaderboard(record: SweepRecord) -> WordTable:
                     bold.add((len(rows), len(row)))
                 row.append("-" if cell is None else mean_words(cell.means[metric.name]))
                 row += [_contrast(record, task, metric, arm, baseline)] if baseline else []
-            rows.append([*row, *_costs(record, cells[0])])
+                row += _costs(record, cell) if metric is record.judged[0] else []
+            rows.append(row)
         for own, label, means in rows_beside(record):
             if own == task:
-                rows.append(_beside(record, task, label, means, header, bool(baseline)))
+                rows.append(_beside(record, task, label, means, header))
     caption = (
-        f"Every arm at its best settings by each metric; {BOLD}. Calls of prior and decoder, seconds and memory are of "
-        f"the settings that are best by {record.judged[0].name}."
+        f"Every arm at its best settings by each metric; {bold_is(record)}. Calls of prior and decoder, "
+        f"seconds and memory are of the settings that are best by {record.judged[0].name}."
     )
     return WordTable("leaderboard", caption, header, rows, frozenset(bold))
 
@@ -88,11 +90,10 @@ def _calls(record: SweepRecord, cell: CellResult) -> str:
     return "-" if None in counts else " + ".join(f"{count:.4g}" for count in counts)
 
 
-def _beside(
-    record: SweepRecord, task: str, label: str, means: dict[str, Interval], header: list[str], contrasted: bool
-) -> list[str]:
-    row = [task, label, "-", "-", *(["-"] if record.race else [])]
-    for metric in record.judged:
-        mean = means.get(metric.name)
-        row += ["-" if mean is None else mean_words(mean), *(["-"] if contrasted else [])]
-    return row + ["-"] * (len(header) - len(row))
+def _beside(record: SweepRecord, task: str, label: str, means: dict[str, Interval], header: list[str]) -> list[str]:
+    known = {
+        metric.name + ARROWS[metric.direction]: mean_words(means[metric.name])
+        for metric in record.judged
+        if metric.name in means
+    }
+    return [task, label, *(known.get(name, "-") for name in header[2:])]

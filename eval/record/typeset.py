@@ -1,22 +1,17 @@
 """Tables of words as Markdown, as LaTeX (booktabs) and as HTML by themselves."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 
 from markupsafe import Markup
 
-from eval.record.word_tables import WordTable
+from eval.record.word_tables import INTERVAL, WordTable
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
     "<": "$<$", ">": "$>$",
 }  # fmt: skip
-_INTERVAL = re.compile(r"(\S+) (\[.+\])$")
-"""A mean with its interval."""
-_ALIKE = ("task", "method", "prior", "n", "failed", "pairs", "points", "images")
-"""Columns that LaTeX leaves to the caption where all rows have the same."""
 _WIDE, _WIDE_HEADER = 22, 10
 """Letters of a line of LaTeX's."""
 
@@ -33,24 +28,18 @@ def pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex(one: WordTable) -> str:
-    """A booktabs table, shrunk where a line is too narrow; needs the packages booktabs and graphicx.
-
-    What is the same in all rows is said by the caption instead.
-    """
-    same = _same_everywhere(one)
-    kept = [place for place in range(len(one.header)) if place not in same]
-    named = ", ".join(f"{one.header[place]} {entry}" for place, entry in same.items() if entry != "-")
-    caption = f"{one.caption} In all rows: {named}." if named else one.caption
-    flush = {place: "r" if any(_INTERVAL.match(row[place]) for row in one.rows) else "l" for place in kept}
+    """A booktabs table, narrowed and shrunk where a line is too narrow; needs the packages booktabs and graphicx."""
+    one = one.narrowed
+    flush = ["r" if any(INTERVAL.match(row[at]) for row in one.rows) else "l" for at in range(len(one.header))]
     lines = [
         r"\begin{table}",
         r"\centering",
         r"\small",
         r"\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{latex_words(caption)}}}",
+        rf"\caption{{{latex_words(one.caption)}}}",
         rf"\label{{tab:{one.name}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{{''.join(flush.values())}}}",
+        rf"\begin{{tabular}}{{{''.join(flush)}}}",
         r"\toprule",
         _latex_row(one.header, -1, flush, one),
         r"\midrule",
@@ -60,17 +49,6 @@ def latex(one: WordTable) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _same_everywhere(one: WordTable) -> dict[int, str]:
-    """Columns that name what was done alike in all rows, with the entry; the measurement itself has no method."""
-    found: dict[int, str] = {}
-    for place, name in enumerate(one.header):
-        entries = {row[place] for row in one.rows}
-        entries -= {"-"} if len(entries) > 1 else set()
-        if name in _ALIKE and len(entries) == 1 and len(one.rows) > 1:
-            found[place] = entries.pop()
-    return found
 
 
 def html(one: WordTable) -> Markup:
@@ -94,16 +72,16 @@ def bold_words(one: WordTable, how: str) -> list[list[str]]:
     ]
 
 
-def _latex_row(row: Sequence[str], line: int, flush: Mapping[int, str], one: WordTable) -> str:
+def _latex_row(row: Sequence[str], line: int, flush: Sequence[str], one: WordTable) -> str:
     width = _WIDE if line >= 0 else _WIDE_HEADER
-    words = [_latex_entry(row[place], (line, place) in one.bold, width, side) for place, side in flush.items()]
+    words = [_latex_entry(row[place], (line, place) in one.bold, width, side) for place, side in enumerate(flush)]
     return " & ".join(words) + r" \\"
 
 
 def _latex_entry(entry: str, bold: bool, width: int, side: str) -> str:
     """A mean stands above its interval, and long words in lines: a page is too narrow for both beside each other."""
     set_bold = r"\textbf{{{}}}".format if bold else "{}".format
-    if (found := _INTERVAL.match(entry)) is not None:
+    if (found := INTERVAL.match(entry)) is not None:
         mean, interval = map(latex_words, found.groups())
         return rf"\shortstack[r]{{{set_bold(mean)}\\{{\scriptsize {interval}}}}}"
     lines = [latex_words(line) for line in wrap(entry, width, break_long_words=False, break_on_hyphens=False)]

@@ -1,11 +1,12 @@
 """The tables of a sweep in words: every cell, the best ones, contrasts. Whoever shows them only sets the type."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eval.cell_labels import value_words
 from eval.distribution.results import CellDistance
-from eval.record.cell_result import CellResult
+from eval.record.cell_result import CellResult, adds_nothing
 from eval.record.contrasts import Contrast
 from eval.record.numbers import mean_words, p_shown, shown
 from eval.record.sweep_record import SweepRecord
@@ -15,7 +16,10 @@ ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
 MEASURED = "the measurement itself"
 REAL = "the real ones"
 """Stand where a row has its arm."""
-BOLD = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
+INTERVAL = re.compile(r"(\S+) (\[.+\])$")
+"""A mean with its interval, which stands below it where lines are short."""
+_ALIKE = ("task", "method", "prior", "n", "failed", "pairs", "points", "images")
+"""Columns that narrow tables leave to the caption where all rows have the same."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,33 @@ class WordTable:
     rows: list[list[str]]
     bold: frozenset[tuple[int, int]] = frozenset()
     """Row and column of entries that are best, or tie with the best."""
+
+    @property
+    def narrowed(self) -> "WordTable":
+        """Without the columns that name what was done alike in all rows, which the caption says instead."""
+        same = _same_everywhere(self)
+        if not same:
+            return self
+        kept = [place for place in range(len(self.header)) if place not in same]
+        named = ", ".join(f"{self.header[place]} {entry}" for place, entry in same.items() if entry != "-")
+        return WordTable(
+            self.name,
+            f"{self.caption} In all rows: {named}." if named else self.caption,
+            [self.header[place] for place in kept],
+            [[row[place] for place in kept] for row in self.rows],
+            frozenset((line, kept.index(place)) for line, place in self.bold if place in kept),
+        )
+
+
+def _same_everywhere(one: WordTable) -> dict[int, str]:
+    """Columns of `_ALIKE` with one entry in all rows, and that entry; the measurement itself has no method."""
+    found: dict[int, str] = {}
+    for place, name in enumerate(one.header):
+        entries = {row[place] for row in one.rows}
+        entries -= {"-"} if len(entries) > 1 else set()
+        if name in _ALIKE and len(entries) == 1 and len(one.rows) > 1:
+            found[place] = entries.pop()
+    return found
 
 
 def all_tables(record: SweepRecord) -> list[WordTable]:
@@ -66,7 +97,8 @@ def cell_table(record: SweepRecord, ids: bool = False) -> WordTable:
         told = [f"{sets[name]:.3f}" if name in sets else "-" for name in names]
         rest = ["-"] * (len(columns) - 2), ["-", count, *["-"] * (1 + bool(marks) + ids)]
         rows.append([task, label, *rest[0], *_means(record, means), *told, *rest[1]])
-    return WordTable("cells", f"Every cell: means with 95 % intervals; {BOLD}.", header, rows, frozenset(bold))
+    caption = f"Every cell: means with 95 % intervals; {bold_is(record)}."
+    return WordTable("cells", caption, header, rows, frozenset(bold))
 
 
 def _distance(distance: CellDistance | None, counted: bool) -> str:
@@ -146,14 +178,24 @@ def _what(contrasts: Sequence[Contrast]) -> str:
 
 def _family(contrasts: Sequence[Contrast]) -> str:
     count = contrasts[0].comparisons if contrasts else 1
+    if contrasts and all(one.result is None for one in contrasts):
+        return "none of these could be compared"
     return f"p after Holm over {count} comparisons" if count > 1 else "p of the only comparison"
 
 
+def bold_is(record: SweepRecord) -> str:
+    """What stands in bold, for captions."""
+    words = "bold is the best of a task, and what its paired 95 % interval does not tell from it"
+    return words + (f"; nothing is bold that is not better than {MEASURED}" if record.measurements else "")
+
+
 def leading_columns(record: SweepRecord, cell: CellResult) -> Iterator[int]:
-    """Places among the metrics by which a cell is the best of its task or ties with it."""
+    """Places among the metrics by which a cell is the best of its task or ties with it, and has gained anything."""
     for place, metric in enumerate(record.metrics):
         if any(one.task == cell.task and one.metric == metric and one.leads(cell.id) for one in record.best):
-            yield place
+            measured = record.measurements.get(cell.task, {}).get(metric.name)
+            if measured is None or not adds_nothing(cell, metric, measured):
+                yield place
 
 
 def _naming_columns(record: SweepRecord) -> list[str]:

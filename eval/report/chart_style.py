@@ -47,6 +47,7 @@ _CONFIG: Spec = {
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500, "labelFlush": False, "labelSeparation": 10,
     },
     "axisQuantitative": {"tickCount": 6},
+    "numberFormat": ".6~g",
     "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "labelLimit": 420, "orient": "top",
                "symbolOpacity": 1, "title": None},
     "header": {"labelColor": INK, "labelFontSize": 13, "labelFontWeight": 700, "title": None},
@@ -56,7 +57,10 @@ _CONFIG: Spec = {
     "aria": False,
     "mark": {"aria": False},
 }  # fmt: skip
-"""Marks have no names of their own for screen readers: the numbers follow every chart as a table."""
+"""Marks have no names of their own for screen readers: the numbers follow every chart as a table.
+
+Six digits, since by itself an axis rounds to the distance of its ticks: a sole one would read 4 for 3.746.
+"""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Explored:
     """By metric and `A|B`: mean, low and high of cell A minus cell B, paired, over the measurements here."""
 
     left_out: int = 0
-    """Measurements that did not fit."""
+    """Measurements that did not fit; each seed counts."""
 
 
 def explored(report: Report, numbers: int = NUMBERS) -> Iterator[Explored]:

@@ -95,7 +95,7 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
         ticks = {"values": values, "labelExpr": _words(record, axis, "datum.value")} if len(values) <= 12 else {}
         known = [value for value in values if isinstance(value, int | float)]
         x = field("at", "quantitative", title=axis, scale=linear_or_log(known, 14) | {"nice": False},
-                  axis={"format": "~r", "labelOverlap": True} | ticks)  # fmt: skip
+                  axis={"labelOverlap": True} | ticks)  # fmt: skip
     level = field("value", "quantitative", title=None, scale={"zero": False})
     colour = {"color": look.colour("series")} if apart else {}
     dash, shape = ({"strokeDash": look.dash("series")}, {"shape": look.shape("series")}) if apart else ({}, {})
@@ -130,6 +130,7 @@ def marginal(record: SweepRecord, axis: str) -> Spec:
         f" + ', with 95 % intervals where one cell is shown; ' + {_BETTER}"
     )
     columns = [("'arm'", "series"), (quoted(axis), "setting"), (_LABEL, "value"), ("'low'", "low"), ("'high'", "high")]
+    columns.append(("'cell'", "note"))
     return finished(chart, caption, columns[not apart :], grid_choices(record))
 
 

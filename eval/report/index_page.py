@@ -7,7 +7,19 @@ from eval.report.chart_style import config
 from eval.report.document import Document, Part, render_document
 from eval.report.sections import Section
 
-_LISTS = ("tasks", "arms", "axes", "metrics", "cells", "together", "explored", "wanted", "rows", "traces")
+_LISTS = (
+    "tasks",
+    "arms",
+    "axes",
+    "metrics",
+    "cells",
+    "together",
+    "explored",
+    "wanted",
+    "wanted_cells",
+    "rows",
+    "traces",
+)
 _MAPS = ("charts", "datasets", "images")
 
 

@@ -52,6 +52,7 @@ def _bounded_values(report: Report) -> dict[str, Any]:
         "datasets": datasets(report),
         "together": settings_together(record),
         "wanted": list(report.wanted),
+        "wanted_cells": list(report.wanted_cells),
         "rows": [vars(row) | {"values": {k: finite(v) for k, v in row.values.items()}} for row in pictures.rows],
         "images": {key: data_uri(content) for key, content in pictures.images.items()},
         "traces": [vars(one) | {"curves": list(one.curves)} for one in report.traces],

@@ -51,12 +51,13 @@ def snapshots(report: Report, curves: Sequence[TraceCurves]) -> Spec:
 def _sheet(tiles: list[dict[str, Any]], caption: str) -> Spec:
     names = {name: list(dict.fromkeys(tile[name] for tile in tiles)) for name in ("line", "column")}
     axis = {"domain": False, "ticks": False, "labelLimit": 160, "labelExpr": "split(datum.label, regexp(', | · '))"}
+    whole = axis | {"labelLimit": 0}  # a measurement is found again by all of its name
     texts = any(tile["text"] for tile in tiles)
     lines = max(1 + name.count(", ") for name in names["column"])
     above = axis | {"orient": "top", "labelAngle": 0, "labelPadding": 4 + 14 * (lines - 1)}
     place = {
         "x": field("column", "ordinal", sort=names["column"], title=None, axis=above),
-        "y": field("line", "ordinal", sort=names["line"], title=None, axis=axis),
+        "y": field("line", "ordinal", sort=names["line"], title=None, axis=whole),
     }
     sheet: Spec = {
         "data": {"values": tiles},

@@ -33,8 +33,7 @@ def cost(record: SweepRecord, against: str) -> Spec:
     look, by_time = arm_look(record), against == "seconds"
     residuals = [cell.means["residual"].mean for cell in record.cells if "residual" in cell.means]
     known = [cell.comparable_seconds for cell in record.cells] if by_time else [1.0, *residuals]
-    x = {"x": field("x", "quantitative", title=against if not by_time else COSTS[against], scale=linear_or_log(known),
-                    axis={"format": "~r"})}  # fmt: skip
+    x = {"x": field("x", "quantitative", title=against if not by_time else COSTS[against], scale=linear_or_log(known))}
     y = {"y": field("mean", "quantitative", title=None, scale={"zero": False, "padding": 8})}
     ends = {"y": field("low", "quantitative", title=None), "y2": {"field": "high"}}
     colour = {"color": look.colour("arm")}
@@ -124,7 +123,7 @@ def residuals(record: SweepRecord, values: Iterable[float]) -> Spec:
     look = arm_look(record)
     bands = {"type": "band", "paddingInner": 0.5, "paddingOuter": 0.6}
     y = {"y": field("label", "nominal", sort=None, axis=None, scale=bands)}
-    scale = {"title": "residual", "scale": linear_or_log([1.0, *values]) | {"nice": False}, "axis": {"format": "~r"}}
+    scale = {"title": "residual", "scale": linear_or_log([1.0, *values]) | {"nice": False}}
     p = {name: field(name, "quantitative", **scale) for name in ("from", "p5", "p25", "p50")}
     colour = {"color": look.colour("arm")}
     told = (

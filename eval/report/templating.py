@@ -17,7 +17,7 @@ from eval.record import Contrast, SweepRecord, word_tables
 from eval.record.headline import amount_words, worse_than_nothing
 from eval.record.leaderboard import leaderboard
 from eval.record.numbers import shown, spread
-from eval.record.word_tables import ARROWS
+from eval.record.word_tables import ARROWS, INTERVAL
 from eval.report.shown_cells import CELLS_SHOWN
 from eval.report.thumbnails import LONGEST_SIDE
 from eval.verdicts import SIGNIFICANT
@@ -39,6 +39,7 @@ def templates() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "words": lambda entry: entry if isinstance(entry, str) else shown(entry),
+        "mean_and_interval": _mean_and_interval,
         "spread": spread,
         "json": json.dumps,
         "digest": lambda script: base64.b64encode(sha256(script.encode()).digest()).decode(),
@@ -54,6 +55,11 @@ def templates() -> Environment:
         "warnings": worse_than_nothing, "leaderboard_of": leaderboard, "numeric_columns": _numeric_columns,
     }  # fmt: skip
     return environment
+
+
+def _mean_and_interval(words: str) -> tuple[str, str]:
+    found = INTERVAL.match(words)
+    return (found[1], found[2]) if found else (words, "")
 
 
 def _is_numeric(entry: Any) -> bool:

@@ -60,10 +60,10 @@ class PictureReader:
         prefix: str = "",
         budget: int = EXPLORER_BYTES,
         cells: Collection[str] | None = None,
-    ) -> None:
+    ) -> list[str]:
         """Pictures of every cell for some measurements, names by digest, the first as far as all of their cells fit.
 
-        `cells`, as keys of a page, are the only ones where they are given.
+        `cells`, as keys of a page, are the only ones where they are given. Gives the names of what did not fit.
         """
         wanted: dict[str, Iterable[str]] = {"measurement_digest": digests}
         if cells is not None:
@@ -89,6 +89,10 @@ class PictureReader:
             if spent > budget:
                 break
             images |= more
+        read = {item["measurement_digest"] for item in chosen}
+        unread = {digest for digest, items in by_digest.items() if items and digest not in read}
+        unfit = {digest for digest, pictures in found.items() if not pictures.keys() <= images.keys()}
+        return [name for digest, name in digests.items() if digest in unread | unfit]
 
     def add_measured(self, images: dict[str, bytes], digests: dict[str, str], budget: int = EXPLORER_BYTES) -> None:
         """Truth and measurement of each, where they are not there yet and fit."""

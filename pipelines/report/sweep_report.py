@@ -10,6 +10,7 @@ from eval.record import SweepRecord
 from eval.report.content import Facts, Failure, Other, Report, TaskFacts
 from eval.report.explored import most_different
 from operators import TASKS, InputError
+from operators.plurals import counted
 from pipelines.manifest import Manifest, build_row_operator, read_row
 from pipelines.plan.planning import Plan
 from pipelines.plan.sweep_spec import SweepSpec
@@ -22,6 +23,7 @@ from pipelines.score.stored_sweep import StoredSweep
 BESIDE_BYTES = 4 * 2**20
 """More for the pictures of other sweeps."""
 _EXAMPLES = 3
+_NAMED = 5
 _FAILURES = 20
 
 
@@ -48,7 +50,13 @@ def read_report(
     _refuse_missing(measurements, wanted, spec.name)
     beside = {f"{one.name}:": PictureReader(of.folder, of.plan, None) for one, of in zip(others, against, strict=True)}
     different = most_different(record, others, cells)
-    _add_explored(pictures.images, reader, beside, wanted, different, [row.measurement for row in pictures.rows])
+    left = _add_explored(pictures.images, reader, beside, wanted, different, [row.measurement for row in pictures.rows])
+    if left:
+        more = ", ..." if left[_NAMED:] else ""
+        notes.append(
+            f"pictures of {len(left)} of {counted(len(wanted), 'measurement')} that --measurement asks for did not fit "
+            f"into the page: {', '.join(left[:_NAMED])}{more}."
+        )
     facts = Facts(
         name=spec.name,
         where=folder.store.url(),
@@ -72,21 +80,26 @@ def _add_explored(
     wanted: dict[str, str],
     different: Sequence[tuple[str, list[str]]],
     shown: Sequence[str],
-) -> None:
-    """What the explorer has pictures of: what was asked for, then where its two cells differ most, then all cells."""
+) -> list[str]:
+    """Adds what was asked for, then where the explorer's two cells differ most, then the gallery over all cells.
+
+    Gives the names of what was asked for and did not fit.
+    """
     sides = [
         ("", reader, EXPLORER_BYTES),
         *((name, one, EXPLORER_BYTES + BESIDE_BYTES) for name, one in beside.items()),
     ]
     reader.add_measured(images, wanted)
+    left = [name for prefix, one, budget in sides for name in one.add_all_cells(images, wanted, prefix, budget)]
     for name, cells in different:
         digests = reader.digests([name])
         reader.add_measured(images, digests)
         for prefix, one, budget in sides:
             one.add_all_cells(images, digests, prefix, budget, cells)
-    digests = wanted | reader.digests(shown)
+    digests = reader.digests(shown)
     for prefix, one, budget in sides:
         one.add_all_cells(images, digests, prefix, budget)
+    return list(dict.fromkeys(left))
 
 
 def _digests(sweep: StoredSweep) -> set[str]:

@@ -55,7 +55,7 @@ def _board(board: Board, alone: bool, first: bool) -> Named:
     together = len(names) > 1
     parts = [] if alone else [paragraph(_what_is_compared(board))]
     parts += map(warning, (f"{one}." for one in worse_than_nothing(record, below_headline=first)))
-    parts.append(word_table(leaderboard(record) if len(record.arms) > 1 else best_table(record)))
+    parts.append(word_table(leaderboard(record).narrowed if len(record.arms) > 1 else best_table(record)))
     if record.contrasts:
         parts.append(folded("Every contrast with the baseline", word_table(contrast_table(record.contrasts))))
     listed = ", ".join(names)

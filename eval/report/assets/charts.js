@@ -66,8 +66,10 @@ async function draw(figure, name, chosen = {}, own = null) {
   svg.removeAttribute("aria-roledescription");
   view.addEventListener("click", (event, item) => { if (item?.datum?.cell) pick(item.datum.cell, chosen.metric, figure); });
   const open = figure.querySelector("details")?.open || false;
-  const entry = (row, field, index) => (index === columns.length - 1 && field === "note" && row.cell ? cellButton(row.cell, row[field], chosen.metric, figure) : row[field]);
-  const numbers = columns.length ? el("details", { open }, el("summary", { text: "The numbers as a table" }), tableOf(caption, columns.map(([title]) => title), rows.map((row) => columns.map(([, field], index) => entry(row, field, index))))) : null;
+  // A curve has many rows of one cell, a mean no single cell: the keyboard should not stop at each of these.
+  const named = (index) => rows[index].cell && rows[index].single !== false && rows[index].cell !== rows[index - 1]?.cell;
+  const entry = (row, field, index) => ((field === "note" || field === "label") && named(index) ? cellButton(row.cell, row[field], chosen.metric, figure) : row[field]);
+  const numbers = columns.length ? el("details", { open }, el("summary", { text: "The numbers as a table" }), tableOf(caption, columns.map(([title]) => title), rows.map((row, index) => columns.map(([, field]) => entry(row, field, index))))) : null;
   figure.view?.finalize();
   figure.view = view;
   figure.replaceChildren(el("figcaption", { text: columns.length && !rows.length ? `${caption}: no cell has values here` : caption }), place, ...(numbers ? [numbers] : []));

@@ -26,7 +26,7 @@ function shown(value, digits = 4) {
 
 function tableOf(caption, header, rows) {
   const entry = (value) => (value instanceof Node ? value : typeof value === "number" || value === null || value === undefined ? shown(value) : String(value));
-  const line = (row) => el("tr", {}, ...row.map((value, index) => (index === 0 ? el("th", { scope: "row", class: String(value).length <= 24 ? "short" : null }, entry(value)) : el("td", { class: typeof value === "number" ? "number" : null }, entry(value)))));
+  const line = (row) => el("tr", {}, ...row.map((value, index) => (index === 0 ? el("th", { scope: "row", class: (value instanceof Node ? value.textContent : String(value)).length <= 24 ? "short" : null }, entry(value)) : el("td", { class: typeof value === "number" ? "number" : null }, entry(value)))));
   return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     el("table", {}, el("caption", {}, el("span", { text: caption })),
       el("thead", {}, el("tr", {}, ...header.map((text, index) => el("th", { scope: "col", class: index && rows.some((row) => typeof row[index] === "number") ? "number" : null, text })))), el("tbody", {}, ...rows.map(line))));

@@ -78,7 +78,7 @@ def test_latex_has_bold_bests_a_label_and_the_row_of_the_measurement():
     text = latex(board)
     assert text.count(r"\textbf{") == len(board.bold)
     assert r"\label{tab:leaderboard}" in text
-    assert text.count(MEASURED) == 2
+    assert text.count(f"{MEASURED} &") == 2
     assert markdown(board).count("**") == 2 * len(board.bold)
 
 
@@ -89,6 +89,28 @@ def test_latex_says_once_what_all_rows_have_and_sets_intervals_below_means():
     assert r"\begin{tabular}{lr}" in text
     assert r"star & \shortstack[r]{\textbf{24.18}\\{\scriptsize [22.55, 27.11]}} \\" in text
     assert r"arm & psnr\_db \\" in text
+
+
+def test_costs_stand_beside_the_quality_that_they_buy(record):
+    """Also of four arms, of which some have no difference to the baseline; the measurement itself costs nothing."""
+    board = leaderboard(record_of(four_arms(images=8), level=1.0))
+    assert board.header == [
+        "task", "arm", "method", "prior", "psnr ↑", "minus markov", "calls", "s/image", "GiB", "lpips_vgg ↓",
+        "minus markov",
+    ]  # fmt: skip
+    told = [dict(zip(board.header[:9], row, strict=False)) for row in board.rows]
+    assert {row["s/image"] for row in told if row["arm"] in ARMS} == {"2.00"}
+    first = next(row for row in told if row["arm"] == MEASURED)
+    assert (first["psnr ↑"], first["s/image"], first["minus markov"]) == ("1.000 [1.000, 1.000]", "-", "-")
+
+
+def test_a_narrow_table_says_in_its_caption_what_all_rows_have():
+    rows = [["sr", "star", "g2d2", "24.18"], ["sr", "markov", "g2d2", "23.1"], ["sr", MEASURED, "-", "22.0"]]
+    whole = WordTable("t", "All of it.", ["task", "arm", "method", "psnr"], rows, frozenset({(0, 3)}))
+    narrow = whole.narrowed
+    assert (narrow.header, narrow.rows[0], narrow.bold) == (["arm", "psnr"], ["star", "24.18"], {(0, 1)})
+    assert narrow.caption == "All of it. In all rows: task sr, method g2d2."
+    assert narrow.narrowed is narrow
 
 
 def test_cells_that_tie_with_the_best_are_bold_too(record):
@@ -137,4 +159,27 @@ def test_arms_that_are_no_better_than_the_measurement_are_warned_of():
     sentences = worse_than_nothing(record_of(four_arms(images=8), level=99.0))
     assert len(sentences) == 2
     assert all(arm in sentence for arm in ARMS for sentence in sentences)
-    assert "not better by psnr than the measurement itself, 99.00" in sentences[0]
+    assert sentences[0].endswith(" gained nothing by psnr, the measurement itself has 99.00")
+
+
+def test_what_ties_with_the_best_is_not_bold_where_the_measurement_is_better_than_it():
+    """Few noisy images do not tell star from markov, but the measurement lies between their means."""
+    table = four_arms(images=8)
+    noise = [(int(item.rsplit("-", 1)[1]) % 2) * 8.0 * ("star" in item) for item in table["item"].to_pylist()]
+    place = table.column_names.index("psnr")
+    table = table.set_column(place, "psnr", pc.subtract(table["psnr"], pa.array(noise)))
+    plain = record_of(table)
+    board = leaderboard(plain)
+    column = board.header.index("psnr ↑")
+    means = {row[1]: float(row[column].split()[0]) for row in board.rows if row[0] == plain.tasks[0]}
+    tied = {board.rows[line][1] for line, at in board.bold if at == column}
+    assert tied == {"star", "markov"}
+    worst, best = sorted(tied, key=means.__getitem__)
+    record = record_of(table, level=(means[worst] + means[best]) / 2)
+    for one in (leaderboard(record), cell_table(record)):
+        bold = {row[1] for line, row in enumerate(one.rows) if (line, one.header.index("psnr ↑")) in one.bold}
+        assert bold == {best}
+        assert "; nothing is bold that is not better than the measurement itself." in one.caption
+    (sentence, *_) = worse_than_nothing(record)
+    assert best not in sentence
+    assert f"{worst} {means[worst]:.2f}" in sentence

@@ -152,6 +152,12 @@ def test_pointwise_contrasts_are_the_comparisons_that_statistics_makes(record):
     assert {one.comparisons for one in record.pointwise} == {24}
 
 
+def test_a_table_of_contrasts_none_of_which_was_compared_counts_no_comparison(record):
+    lost = [replace(one, result=None, comparisons=1) for one in record.contrasts]
+    assert contrast_table(lost).caption.endswith("; none of these could be compared.")
+    assert contrast_table([replace(record.contrasts[0], comparisons=1)]).caption.endswith("p of the only comparison.")
+
+
 def test_lone_cells_are_compared_once():
     record = SweepRecord(ScoreTable(score_table(etas=(0.01,), gammas=(0.1,))))
     assert len(record.contrasts) == 4

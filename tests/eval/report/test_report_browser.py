@@ -2,11 +2,12 @@
 
 import time
 
+import pyarrow as pa
 import pytest
 
 from eval.record import SweepRecord
 from eval.report import Facts, Report, render_page
-from eval.scores import ScoreTable
+from eval.scores import ScoreTable, score_schema
 from tests.eval.record.score_cases import TASKS, four_arms
 from tests.eval.report.browser import AXE, NEEDS_BROWSER, PATIENCE, caption, count, table
 
@@ -238,6 +239,35 @@ def test_a_phone_needs_no_sideways_scrolling(browser):
     browser.wait("document.querySelector('#heat svg').getBoundingClientRect().width <= 390")
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.size(1280, 900)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_costs_are_seen_beside_quality_where_there_are_three_metrics(browser, tmp_path, theme):
+    table = four_arms(images=8)
+    more = {"ssim": 0.7123, "prior_calls": 100.0, "decoder_calls": 3000.0, "peak_bytes": 1.5 * 2**30}
+    table = table.replace_schema_metadata(None)
+    for name, value in more.items():
+        table = table.append_column(name, pa.array([value] * len(table)))
+    names = ["psnr", "lpips_vgg", "ssim", "residual", "seconds", "prior_calls", "decoder_calls", "peak_bytes"]
+    kinds = {name: table.schema.field(name).type for name in ("task", "arm", "method", "prior", "eta_kl", "noise")}
+    schema = score_schema(names, kinds)
+    record = SweepRecord(ScoreTable(table.select(schema.names).cast(schema)), compare="markov")
+    (tmp_path / "wide.html").write_bytes(render_page(Report(Facts("wide", "out", "p", 144, 144, 0, "", {}), record)))
+    browser.open(tmp_path / "wide.html")
+    browser.choose("theme", theme)
+    inside = """(() => {
+        const box = document.querySelector('#leaderboard .scroll').getBoundingClientRect();
+        const heads = [...document.querySelectorAll('#leaderboard thead th')];
+        return heads.filter((one) => one.getBoundingClientRect().right <= box.right).map((one) => one.textContent);
+    })()"""
+    assert {"arm", "psnr ↑", "minus markov", "calls", "s/image", "GiB"} <= set(browser.run(inside))
+    below = """(() => {
+        const entry = document.querySelector('#leaderboard td:has(.interval)');
+        const interval = entry.querySelector('.interval').getBoundingClientRect();
+        return interval.top - entry.getBoundingClientRect().top;
+    })()"""
+    assert browser.run(below) > 15
+    browser.choose("theme", "auto")
 
 
 def test_a_page_of_four_arms_draws_each_in_its_own_colour_and_shape(browser, tmp_path):

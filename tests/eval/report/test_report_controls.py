@@ -1,12 +1,16 @@
 """Every control of a page in headless Chromium: each option, button and summary, and marks under a real pointer."""
 
+import re
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
-from eval.report import Pictures, render_page
-from tests.eval.record.score_cases import TASKS
+from eval.record import SweepRecord
+from eval.report import Facts, Pictures, Report, render_page
+from eval.scores import ScoreTable
+from tests.eval.record.score_cases import TASKS, score_table
 from tests.eval.report.browser import NEEDS_BROWSER, PATIENCE, count
 
 pytestmark = [*NEEDS_BROWSER, pytest.mark.usefixtures("quiet")]
@@ -30,6 +34,10 @@ def settled(browser, script):
         time.sleep(0.1)
         browser.wait("document.documentElement.dataset.ready === 'true'")
     return now
+
+
+def text(browser, name):
+    return browser.run(f"document.getElementById({name!r}).textContent")
 
 
 def press(browser, x, y, clicks=1):
@@ -96,6 +104,25 @@ def test_a_mark_of_every_chart_can_be_pressed_and_shows_its_cell(browser):
         browser.nothing_went_wrong()
 
 
+def test_the_tables_below_charts_name_every_single_cell_by_a_button(browser):
+    """Rows that are means of cells name none, and rows of a curve name their cell once."""
+    for name, value in (("grid-x", "eta_kl"), ("grid-y", "gamma"), ("grid-how", "best"), ("cost-x", "seconds")):
+        browser.choose(name, value)
+    figures = {"#heat": [12, 12], "#marginal": [6, 6], "#parallel": [12, 12], "#cost": [12, 12], "#residual": [2, 2]}
+    figures |= {"#curves figure:first-child": [12, 2]}
+    told = {name: [count(browser, f"{name} {one}") for one in ("tbody tr", "button.cell")] for name in figures}
+    assert told == figures
+    for name in figures:
+        shows = f"document.querySelector('{name} button.cell')"
+        browser.run("document.getElementById('picked').replaceChildren(); 0")
+        browser.run(f"{shows}.click()")
+        heading = browser.run("document.querySelector('#picked h3').textContent")
+        assert heading.startswith(browser.run(f"{shows}.textContent"))
+    browser.choose("grid-how", "mean")
+    assert count(browser, "#marginal button.cell") == 0
+    browser.choose("grid-how", "best")
+
+
 def test_a_mark_of_a_chart_without_metrics_follows_the_explorers(browser):
     browser.choose("residual-task", TASKS[0])
     browser.choose("explorer-metric", "lpips_vgg")
@@ -144,6 +171,45 @@ def test_of_a_metric_without_better_and_worse_no_words_judge(browser):
     assert "; the first is larger on " in told
     assert "least to largest of " in rising
     assert "the best first" in browser.run("document.querySelector('#measurement h3').textContent")
+
+
+def test_seeds_are_named_and_no_measurements_of_their_own(browser, tmp_path):
+    table = score_table(images=6)
+    place = table.column_names.index("seed")
+    again = table.set_column(place, "seed", pa.array([1] * len(table), table.schema.field("seed").type))
+    record = SweepRecord(ScoreTable(pa.concat_tables([table, again])))
+    page = tmp_path / "seeds.html"
+    page.write_bytes(render_page(Report(Facts("seeds", "out", "p", 288, 288, 0, "", {}), record, wanted=["m003"])))
+    browser.open(page)
+    assert "over 12 reconstructions of 6 measurements; the first" in text(browser, "difference")
+    names = browser.run("[...document.querySelectorAll('#differ h4')].map((one) => one.textContent.split(':')[0])")
+    assert len(set(names)) == 9
+    assert all(", seed " in name for name in names)
+    assert text(browser, "whole") == "Every score is here."
+
+
+def test_a_page_says_what_it_leaves_out_and_offers_nothing_that_was_asked_for(browser, report, tmp_path, monkeypatch):
+    asked = [cell.id for cell in report.record.of_task(report.record.tasks[0])][:2]
+    bare = replace(report, pictures=Pictures(), wanted=["m003"], wanted_cells=asked)
+    monkeypatch.setattr("eval.report.page.PAGE_BYTES", len(render_page(bare)) - 1)
+    page = tmp_path / "bare.html"
+    page.write_bytes(render_page(bare))
+    browser.open(page)
+    told = re.fullmatch(
+        r"To bound the size of this page (\d+) of 12 measurements of (.+) are left out here, those without pictures "
+        r"first\.", text(browser, "whole")
+    )  # fmt: skip
+    assert told
+    assert f"{told[1]} more measurements did not fit here" in text(browser, "difference")
+    assert "Every score is here" not in text(browser, "explorer")
+    assert "keeps its scores only; its pictures did not fit." in text(browser, "measurement")
+    assert text(browser, "unpictured") == ""
+    other = browser.run("[...document.querySelectorAll('#explorer-measurement option')].find((o) => "
+                        "o.textContent !== 'm003').value")  # fmt: skip
+    browser.choose("explorer-measurement", other)
+    assert "g2d2 report with --measurement m" in text(browser, "measurement")
+    browser.choose("explorer-b", report.record.of_task(report.record.tasks[0])[2].id)
+    assert "g2d2 report with --cells" in text(browser, "unpictured")
 
 
 def test_the_metrics_of_pictures_follow_their_task(browser, report, tmp_path):

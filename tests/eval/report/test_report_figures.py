@@ -1,6 +1,8 @@
 """Figures for papers: one for everything the page draws, and none that fails for want of numbers."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import altair
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval.record import SweepRecord
-from eval.report import Facts, Report
+from eval.report import Facts, Pictures, Report
 from eval.report.chart_rows import cell_rows
 from eval.report.figure_files import figures, written
 from eval.scores import ScoreTable
@@ -61,6 +63,24 @@ def test_arms_without_a_setting_are_left_out_of_figures_over_it():
     assert "contrasts" in found
     (png,) = written(found["parallel-sr4-32-psnr"], "png")
     assert png.startswith(b"\x89PNG")
+
+
+def test_the_names_of_measurements_beside_pictures_are_whole(report):
+    name = "photographs-of-the-second-camera-validation-0000123.png"
+    kept = report.pictures.rows[0]
+    images = {key.replace(kept.measurement, name): content for key, content in report.pictures.images.items()}
+    named = replace(report, pictures=Pictures([replace(kept, measurement=name)], images))
+    (svg,) = written(dict(figures(named))[f"pictures-{kept.task}-{kept.metric}"], "svg")
+    assert f">{name}<" in svg.decode()
+
+
+def test_an_axis_on_which_all_values_are_equal_says_that_value():
+    table = score_table(images=4)
+    for name, value in (("seconds", 3.746), ("psnr", 21.37)):
+        table = table.set_column(table.column_names.index(name), name, pa.array([value] * len(table)))
+    found = dict(figures(Report(Facts("equal", "out", "p", 96, 96, 0, "", {}), SweepRecord(ScoreTable(table)))))
+    (svg,) = written(found[f"pareto-{TASKS[0]}-psnr"], "svg")
+    assert re.findall(r">([\d.]+)</text>", svg.decode()) == ["3.746", "21.37"]
 
 
 def test_the_least_place_of_a_group_is_its_best_cell(record):

@@ -30,7 +30,9 @@ def shown_everywhere(request):
     record = sweep.record
     terminal = f"{cell_lines(record)}\n{contrast_lines(record)}"
     facts = Facts("same", "out", "p", len(record.scores.table), len(record.scores.table), 0, "", {})
-    page = html.unescape(re.sub(r"<[^>]+>", "\n", render_page(Report(facts, record)).decode().split("<script")[0]))
+    markup = render_page(Report(facts, record)).decode().split("<script")[0]
+    entries = re.sub(r'</?b>|<span class="interval">|(?<=\])</span>', "", markup)  # a mean and its interval are one
+    page = html.unescape(re.sub(r"<[^>]+>", "\n", entries))
     rows = list(csv.DictReader(io.StringIO(contrast_files(sweep)["contrasts.csv"].decode())))
     return sweep, terminal, page.splitlines(), rows
 

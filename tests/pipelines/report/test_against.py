@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from pipelines.report import PAGE
+from pipelines.manifest import Manifest
+from pipelines.report import PAGE, read_report
+from pipelines.report.picture_reader import PictureReader
 from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage import open_store
 from pipelines.storage.sweep_folder import SweepFolder
@@ -87,6 +89,38 @@ def test_a_measurement_that_is_asked_for_has_pictures_of_all_cells_of_both(tmp_p
     assert held["wanted"] == [asked]
     assert len(of["cells"]) == 8
     assert {f"truth/{asked}", f"y/{asked}", *(f"{cell}/{asked}/0" for cell in of["cells"])} <= held["images"].keys()
+
+
+def test_measurements_that_are_asked_for_and_do_not_fit_are_named(tmp_path, monkeypatch, capsys):
+    mine = fake(tmp_path / "a", sources=24)
+    assert run("report", mine.url) == 0
+    of, before = explored(mine)
+    first, second, third = [name for name in of["measurements"] if f"truth/{name}" not in before["images"]][:3]
+    monkeypatch.setattr("pipelines.report.picture_reader.EXPLORER_PICTURES", 2 * len(of["cells"]))
+    capsys.readouterr()
+    assert run("report", mine.url, "--measurement", first, second, third) == 0
+    told = f"pictures of 1 of 3 measurements that --measurement asks for did not fit into the page: {third}."
+    assert told in capsys.readouterr().out
+    assert told in open_store(mine.url).read_bytes(PAGE).decode()
+    _, held = explored(mine)
+    assert {f"{cell}/{name}/0" for cell in of["cells"] for name in (first, second)} <= held["images"].keys()
+    assert f"{of['best'][0]}/{third}/0" not in held["images"]
+
+
+def test_pictures_that_are_asked_for_take_the_room_first(tmp_path, monkeypatch):
+    """Before those of measurements on which two cells differ most, of which the page has some anyway."""
+    planted = {(0.001, "markov", source): 3.0 for source in (10, 11, 12)}
+    mine = StoredSweep.read(SweepFolder(fake(tmp_path / "a", sources=24, psnr=planted).url))
+    plain = read_report(mine)
+    shown = {row.measurement for row in plain.pictures.rows}
+    asked = next(name for name in mine.record.scores.table["measurement"].to_pylist() if name not in shown)
+    whole = read_report(mine, measurements=[asked]).pictures.images
+    gallery = PictureReader(mine.folder, mine.plan, Manifest.open(mine.spec.manifest)).read(mine.record).images
+    room = sum(len(content) for key, content in whole.items() if key in gallery or asked in key)
+    monkeypatch.setattr("pipelines.report.sweep_report.EXPLORER_BYTES", room)
+    report = read_report(mine, measurements=[asked])
+    assert {f"{cell.id}/{asked}/0" for cell in mine.record.cells} <= report.pictures.images.keys()
+    assert not any("did not fit" in note for note in report.facts.notes)
 
 
 def test_what_cannot_be_shown_is_refused_in_a_sentence(sweeps, tmp_path, capsys):

@@ -71,14 +71,14 @@ def test_sweeps_on_the_same_measurements_share_a_leaderboard_and_others_have_the
     assert "4 pages written" in capsys.readouterr().out
     page = index(tmp_path / "site")
     (header, *lines), own = rows(page, "Every arm")[:4], page.partition("By itself: tiny (3)")[2]
-    assert [line[1] for line in lines] == ["tiny (2)", "tiny/star", "tiny/markov"]
+    assert [line[0] for line in lines] == ["tiny (2)", "tiny/star", "tiny/markov"]
     at = header.index("minus tiny/markov")
     assert [line[at] for line in lines[1:]] == ["+1.000 [1.000, 1.000]", "baseline"]
     assert lines[0][at].startswith("+1.4")
     assert "Only what all of these sweeps saw: sr4-32 on 9 measurements." in page
     assert "No other sweep here saw gaussian-deblur-32 on the same measurements" in own
     record = StoredSweep.read(SweepFolder(sweeps[2].url)).record
-    assert rows(own, "Every arm")[1:] == leaderboard(record).rows
+    assert rows(own, "Every arm")[1:] == leaderboard(record).narrowed.rows
 
 
 def test_links_are_relative_and_lead_to_pages_that_lead_back(sweeps, tmp_path):
@@ -116,7 +116,7 @@ def test_only_common_measurements_are_compared(sweeps, tmp_path):
     site(tmp_path / "site", sweeps[0].url, most.write().url)
     page = index(tmp_path / "site")
     assert "sr4-32 on 6 measurements (tiny saw 9)." in page
-    means = {line[1]: line[4] for line in rows(page, "Every arm")[1:5]}
+    means = {line[0]: line[1] for line in rows(page, "Every arm")[1:5]}
     assert means["tiny/star"] == means["tiny (2)/star"]
     assert means["tiny/star"].startswith("23.50 ")  # 21 + the mean of 0 to 5
 
