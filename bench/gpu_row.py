@@ -82,10 +82,10 @@ def answer(words: Sequence[str]) -> dict[str, Any]:
 
 
 def measured_row(problem: Problem, way: Way, device: torch.device, batch: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a batch per call of prior and decoder, and what the paper's protocol takes per image by them."""
+    """Seconds of a batch by passes of the prior and calls of the decoder, and of an image by the paper's protocol."""
     row: dict[str, Any] = {"way": way.name, "batch": batch}
     numbers: dict[str, Any] = dict.fromkeys(
-        ("prior_seconds", "decoder_seconds", "seconds_per_image", "low", "high", "peak_gib", "times_faster_than_paper")
+        ("pass_seconds", "decoder_seconds", "seconds_per_image", "low", "high", "peak_gib", "times_faster_than_paper")
     )
     with _reason() as reason:
         prior = way.prior(problem, device, batch)

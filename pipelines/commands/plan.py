@@ -12,6 +12,8 @@ import torch
 
 from operators import InputError
 from operators.plurals import counted
+from pipelines.manifest import Manifest
+from pipelines.manifest.reading import Place
 from pipelines.plan.calibration import Estimate, estimate
 from pipelines.plan.cells import Cell, varied
 from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
@@ -20,8 +22,9 @@ from pipelines.plan.planning import make_plan
 from pipelines.plan.proposals import next_batch
 from pipelines.plan.race_course import Heat
 from pipelines.plan.readiness import check_solving
+from pipelines.plan.row_work import task_prompts
 from pipelines.plan.search_course import SearchCourse, search_course
-from pipelines.plan.sweep_spec import Resources, load_spec
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
 EXAMPLE = "g2d2 plan examples/tour.yaml"
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     left = plan.rows.per_cell(folder.solved_shards())
     trials = bench == HERE or (bench is None and not args.no_calibration)
     cost = estimate(spec, plan, ready.solvable) if trials else None
-    seconds = _away(plan.cells, bench, spec.resources) if cost is None else cost.seconds
+    seconds = _away(spec, plan.cells, bench, ready.solvable) if cost is None else cost.seconds
     warnings, done = [*ready.warnings], plan.items - sum(left.values())
     names, races = varied(plan.cells), plan.races(spec)
     facts: dict[str, Any] = {
@@ -115,11 +118,15 @@ def _asked(args: argparse.Namespace) -> tuple[str | None, int, float | None]:
     return bench, args.devices or 1, price
 
 
-def _away(cells: Sequence[Cell], bench: str | None, resources: Resources) -> ItemSeconds | None:
+def _away(
+    spec: SweepSpec, cells: Sequence[Cell], bench: str | None, solvable: Mapping[str, Place]
+) -> ItemSeconds | None:
     """What the asked figures say of devices that are not here."""
     if bench is None:
         return None
-    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench), resources)
+    if bench == PAPER:
+        return paper_seconds(cells)
+    return bench_seconds(cells, Path(bench), spec.resources, task_prompts(Manifest.open(spec.manifest), solvable))
 
 
 def _not_covered(cells: Sequence[Cell], seconds: ItemSeconds, left: Mapping[str, int], bench: str) -> list[str]:
