@@ -6,6 +6,7 @@ is told and fails nothing.
 """
 
 import argparse
+import math
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.accepted import ACCEPTED, Accepted, accept, read_accepted
+from bench.other_work import OtherWork, settle
 from bench.ratio_table import summary
 from bench.registry import SUITE, Effort
 from bench.result import ROOT, Clock, Result, commit, read_result, result_path
@@ -24,6 +26,7 @@ from pipelines.console.interrupts import INTERRUPTED, sigterm_interrupts
 RESULTS = Path(__file__).parent / "results"
 _LIMIT = 3600.0
 """Seconds after which a bench is taken to hang, unless it is a full one."""
+_LOOK_SECONDS = 1.0
 _FAREWELL = 60.0
 """Seconds in which a bench that is ended may end its own processes."""
 
@@ -124,11 +127,12 @@ def run_alone(name: str, effort: Effort, folder: Path) -> Result:
     """A bench in a process of its own; one that dies without a word still has a result that tells so."""
     folder.mkdir(parents=True, exist_ok=True)
     result_path(folder, name).unlink(missing_ok=True)
-    started = time.time()
+    settle()
+    started, other = time.time(), OtherWork()
     words = [sys.executable, "-m", "bench.one", name, effort.level, str(effort.threads), str(folder.resolve())]
     with subprocess.Popen(words, cwd=ROOT, process_group=0) as process:
         try:
-            code = process.wait(None if effort.level == "full" else _LIMIT)
+            code = _ended(process, None if effort.level == "full" else _LIMIT, other)
             how = f"ended with {f'signal {-code}' if code < 0 else f'code {code}'} and left no result"
         except subprocess.TimeoutExpired:
             _end(process)
@@ -139,8 +143,21 @@ def run_alone(name: str, effort: Effort, folder: Path) -> Result:
     result = read_result(folder, name)
     if result is None:
         result = Clock(name, effort, started).result(error=f"its process {how}")
-        result.write(folder)
+    result = result.model_copy(update={"busy": other.look()})
+    result.write(folder)
     return result
+
+
+def _ended(process: "subprocess.Popen[bytes]", limit: float | None, other: OtherWork) -> int:
+    """How it ended, other work being watched until then; TimeoutExpired after so many seconds."""
+    end = math.inf if limit is None else time.monotonic() + limit
+    while True:
+        try:
+            return process.wait(_LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                raise
+            other.look()
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

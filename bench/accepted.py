@@ -5,8 +5,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from bench.other_work import QUIET
 from bench.registry import SUITE, Level
-from bench.result import QUIET, Machine, Result, read_result
+from bench.result import Machine, Result, read_result
 from operators import InputError
 
 ACCEPTED = Path(__file__).parent / "accepted.json"

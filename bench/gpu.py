@@ -1,9 +1,10 @@
 """`python -m bench.gpu`: what one GPU makes of G2D2, in one JSON file.
 
 Run once by whoever has a GPU; `g2d2 plan --bench gpu.json --devices 8 --price 2.1/h` then says what a sweep costs on
-many. Weights are random, which changes no cost. Short solves give the seconds of a call of the prior and of the
-decoder, and from these follow the paper's 100 steps of 30 iterations. Every row is measured in a process of its own and
-written at once: a way that fails is written down with its reason, and what was measured outlives an interruption.
+many. Weights are random, which changes no cost. Short solves give the seconds of a pass of the prior, of which guidance
+needs two a step, and of a call of the decoder, and from these follow the paper's 100 steps of 30 iterations. Every row
+is measured in a process of its own and written at once: a way that fails is written down with its reason, and what was
+measured outlives an interruption.
 """
 
 import argparse

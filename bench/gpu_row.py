@@ -32,7 +32,7 @@ PROTOCOL = G2D2().settings("paper", "imagenet-gaussian-deblur")
 SHORT = ((1, 2), (1, 8), (3, 2))
 """Steps and iterations of the solves that are timed."""
 
-_NUMBERS = ("prior_seconds", "decoder_seconds", "seconds_per_image", "low", "high", "peak_gib")
+_NUMBERS = ("pass_seconds", "decoder_seconds", "seconds_per_image", "low", "high", "peak_gib")
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def answer(words: Sequence[str]) -> dict[str, Any]:
 
 
 def measured_row(problem: Problem, way: Way, device: torch.device, batch: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a batch per call of prior and decoder, what the paper's protocol takes per image by them, and how far
-    the networks' answers are from the plain ones'."""
+    """Seconds of a batch by passes of the prior and calls of the decoder, of an image by the paper's protocol, and how
+    far the networks' answers are from the plain ones'."""
     row: dict[str, Any] = {"way": way.name, "batch": batch}
     numbers: dict[str, Any] = dict.fromkeys((*_NUMBERS, "times_faster_than_paper", "from_eager"))
     with _reason() as reason:

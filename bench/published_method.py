@@ -50,8 +50,8 @@ class PublishedLoop(Method[G2D2Settings, Discrete]):
         return torch.cat(images)
 
     def work(self, settings: G2D2Settings) -> tuple[float, ...]:
-        """Calls of the prior, and of the decoder."""
-        return settings.steps, settings.steps * settings.iterations
+        """Passes through the prior, both of which the loop always takes, and calls of the decoder."""
+        return 2 * settings.steps, settings.steps * settings.iterations
 
 
 def _refuse_other_noise(settings: G2D2Settings) -> None:

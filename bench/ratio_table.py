@@ -109,7 +109,7 @@ def _against(results: Sequence[Result], accepted: Accepted | None) -> list[str]:
 
 
 def _disturbances(results: Sequence[Result], accepted: Accepted | None) -> list[str]:
-    """Benches that began beside other work, now or when they were accepted."""
+    """Benches beside which other work ran, now or when they were accepted."""
     now = {result.bench: result for result in results if result.disturbed}
     names = {result.bench for result in results}
     then = {} if accepted is None else {n: one for n, one in accepted.benches.items() if one.disturbed and n in names}

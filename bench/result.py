@@ -12,12 +12,10 @@ import psutil
 import torch
 from pydantic import BaseModel
 
+from bench.other_work import QUIET
 from bench.registry import Effort, Level
 
 ROOT = Path(__file__).resolve().parents[1]
-QUIET = 0.25
-"""Share of the cores that other work may keep busy without spoiling a time."""
-_PATIENCE = 5
 
 
 class Machine(BaseModel):
@@ -58,8 +56,8 @@ class Result(BaseModel):
     machine: Machine
     load: tuple[float, float]
     """Load averages of a minute, before and after."""
-    busy: float
-    """Share of the cores that other work kept busy in the second before."""
+    busy: float = 0.0
+    """Share of the cores that other work kept busy meanwhile, as whoever ran it in a process of its own has seen."""
     rows: list[dict[str, Any]] = []
     ratios: list[Measured] = []
     error: str | None = None
@@ -95,7 +93,6 @@ class Clock:
     def __init__(self, bench: str, effort: Effort, started: float | None = None):
         self.bench, self.effort = bench, effort
         self.started = started or time.time()
-        self.busy = _busy()
         self.load = os.getloadavg()[0]
 
     def result(self, **measured: Any) -> Result:
@@ -107,18 +104,8 @@ class Clock:
             seconds=time.time() - self.started,
             machine=machine(self.effort.threads),
             load=(self.load, os.getloadavg()[0]),
-            busy=self.busy,
             **measured,
         )
-
-
-def _busy() -> float:
-    """What went before may take some seconds to leave."""
-    for _ in range(_PATIENCE):
-        busy = float(psutil.cpu_percent(1.0)) / 100
-        if busy <= QUIET:
-            break
-    return busy
 
 
 def machine(threads: int) -> Machine:

@@ -38,6 +38,10 @@ class Repeated:
         values: NDArray[np.object_] = self._objects[self.places[rows]]
         return values
 
+    def take(self, rows: NDArray[np.signedinteger[Any]]) -> "Repeated":
+        """Rows in another order."""
+        return Repeated(self.values, self.places[rows])
+
     def numbers(self, rows: Any) -> NDArray[np.float64]:
         """The same of numbers; NaN where there is none."""
         values: NDArray[np.float64] = np.array([*self.values, np.nan], dtype=np.float64)[self.places[rows]]
@@ -122,10 +126,11 @@ class Gathering:
             cell: {name: column[place] for name, column in shared.items() if column[place] is not _DIFFER}
             for cell, place in self._repeated["cell"].known.items()
         }
-        columns = {name: column.in_order() for name, column in self._repeated.items()}
-        order = _order([columns[name] for name in KEYS])
-        for name, column in columns.items():
-            columns[name] = Repeated(column.values, column.places[order])
+        keys = [self._repeated.pop(name).in_order() for name in KEYS]
+        order = _order(keys)
+        columns = {name: key.take(order) for name, key in zip(KEYS, keys, strict=True)}
+        for name in list(self._repeated):  # one after the other: both orders of all would be twice the memory
+            columns[name] = self._repeated.pop(name).in_order().take(order)
         numbers = {name: self._numbers.pop(name).filled[order] for name in list(self._numbers)}
         return ScoreRows(_slices(columns["cell"]), columns, numbers, settings, self._lacking)
 

@@ -88,38 +88,54 @@ class Search:
 
 def find_best(sweep: StoredSweep, metric: str, arms: Sequence[str] = (), like: LikeReal | None = None) -> list[Search]:
     """Of every arm that has a prior, or of those named, in every task; a sweep that is not complete is refused."""
-    if sweep.missing:
-        left = f"{sweep.missing} of {counted(sweep.expected, 'row')}"
-        raise InputError(f"sweep {sweep.folder.url}: {left} are missing; run it to its end first.")
-    judged = {info.name: info for info in sweep.record.judged}
-    if metric not in judged:
-        near = did_you_mean(metric, judged)
-        raise InputError(f"metric: {metric!r}{near} must be one that the sweep has: {', '.join(judged)}.")
+    refuse_unfinished(sweep)
+    info = judged_metric(sweep, metric)
     raced = sweep.spec.race is not None
     if raced:
         check_raced(sweep, metric)
         if like is not None:
             raise InputError("near: a race has one winner an arm, confirmed by itself; tune by --near on a whole grid.")
-    able = list(dict.fromkeys(cell.arm for cell in sweep.plan.cells if cell.prior))
+    found = []
+    for arm in tunable_arms([sweep], arms):
+        for task in sweep.record.tasks:
+            if raced:
+                winner = raced_best(sweep, arm, task, metric)
+            else:
+                winner = sweep.record.best_of(task, info, arm)
+            if winner is None:
+                raise InputError(f"arm {arm}: no setting of it has a {metric} in {task}; see `g2d2 status`.")
+            if like is not None:
+                winner = _most_like_real(sweep, winner, info, like)
+            found.append(_search(sweep, arm, task, winner, metric, like))
+    return found
+
+
+def refuse_unfinished(sweep: StoredSweep) -> None:
+    """The best of what is there so far may not be the best."""
+    if sweep.missing:
+        left = f"{sweep.missing} of {counted(sweep.expected, 'row')}"
+        raise InputError(f"sweep {sweep.folder.url}: {left} are missing; run it to its end first.")
+
+
+def judged_metric(sweep: StoredSweep, metric: str) -> MetricInfo:
+    """A metric that has a better and a worse; others are refused."""
+    judged = {info.name: info for info in sweep.record.judged}
+    if metric not in judged:
+        near = did_you_mean(metric, judged)
+        raise InputError(f"metric: {metric!r}{near} must be one that the sweep has: {', '.join(judged)}.")
+    return judged[metric]
+
+
+def tunable_arms(sweeps: Sequence[StoredSweep], arms: Sequence[str]) -> list[str]:
+    """Those named, or all, which must have a prior."""
+    able = list(dict.fromkeys(cell.arm for sweep in sweeps for cell in sweep.plan.cells if cell.prior))
     unknown = [name for name in arms if name not in able]
     if unknown or not able:
         words = ", ".join(unknown) or "each"
         raise InputError(
             f"arms: {words} has no prior to be tuned for here; those that have: {', '.join(able) or 'none'}."
         )
-    found = []
-    for arm in arms or able:
-        for task in sweep.record.tasks:
-            if raced:
-                winner = raced_best(sweep, arm, task, metric)
-            else:
-                winner = sweep.record.best_of(task, judged[metric], arm)
-            if winner is None:
-                raise InputError(f"arm {arm}: no setting of it has a {metric} in {task}; see `g2d2 status`.")
-            if like is not None:
-                winner = _most_like_real(sweep, winner, judged[metric], like)
-            found.append(_search(sweep, arm, task, winner, metric, like))
-    return found
+    return [*arms] or able
 
 
 def _most_like_real(sweep: StoredSweep, best: CellResult, metric: MetricInfo, like: LikeReal) -> CellResult:
@@ -149,7 +165,7 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
         )
     varied = [name for name in choice.grid.names() if name != split]
     fixed = choice.settings | ({} if split is None else {split: cells[0].settings[split]})
-    trials = {cell.id: _trial(sweep, cell, varied) for cell in cells}
+    trials = {cell.id: trial_of(sweep, cell, {name: cell.settings[name] for name in varied}) for cell in cells}
     first = sweep.spec.select.skip
     if sweep.spec.race is None:
         count = sweep.record.images(task)
@@ -175,11 +191,12 @@ def _search(sweep: StoredSweep, arm: str, task: str, winner: CellResult, metric:
     )
 
 
-def _trial(sweep: StoredSweep, cell: Cell, varied: Sequence[str]) -> Trial:
+def trial_of(sweep: StoredSweep, cell: Cell, settings: dict[str, Any]) -> Trial:
+    """What a cell gave, under those of its settings by which it is told apart."""
     result, race = sweep.record.cell(cell.id), sweep.record.race
     won = [one.means for one in race.confirmations if one.cell == cell.id] if race is not None else []
     return Trial(
-        settings={name: cell.settings[name] for name in varied},
+        settings=settings,
         means=_rounded(result.means),
         solved=result.solved,
         failed=result.failed,
@@ -200,14 +217,12 @@ def write_tuned(found: Sequence[Search], sweep: StoredSweep, folder: Path) -> No
     start; what holds for another arm holds under the settings in which it differs from the first.
     """
     from g2d2.methods import find_method  # torch, which the choice alone does without
-    from g2d2.methods.tuned import FILE, Case, Tuned, differing, read_tuned, tuned_settings
+    from g2d2.methods.tuned import Case, Tuned, differing
 
-    if not folder.is_dir():
-        raise InputError(f"into: {folder} is no folder; give that of the prior.")
+    content = tuned_before(folder)
     priors = dict.fromkeys(search.prior for search in found)
     if len(priors) > 1:
         raise InputError(f"into: the arms have the priors {', '.join(priors)}; choose arms of one of them with --arms.")
-    content, trials = read_tuned(folder), _read_trials(folder)
     for search in found:
         method = find_method(search.method)
         if search.method in content:
@@ -218,15 +233,33 @@ def write_tuned(found: Sequence[Search], sweep: StoredSweep, folder: Path) -> No
         words = None if tuned.found_by == search.found_by else search.found_by
         tuned = tuned.with_case(method, search.task, search.start, Case(settings=search.best.settings, found_by=words))
         content[search.method] = tuned.model_dump(exclude_defaults=True)
-        record = _record(search, sweep)
-        trials = [one for one in trials if any(one.get(name) != record[name] for name in _PLACE)] + [record]
+    write_settings(folder, content, [_record(search, sweep) for search in found])
+
+
+def tuned_before(folder: Path) -> dict[str, Any]:
+    """What is tuned for the prior in `folder` by method, which must be a folder."""
+    from g2d2.methods.tuned import read_tuned  # torch
+
+    if not folder.is_dir():
+        raise InputError(f"into: {folder} is no folder; give that of the prior.")
+    return read_tuned(folder)
+
+
+def write_settings(folder: Path, content: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> None:
+    """The prior's tuned settings, and beside them records of what was tried in place of earlier ones of the same."""
+    from g2d2.methods import find_method  # torch
+    from g2d2.methods.tuned import FILE, tuned_settings
+
+    trials = _read_trials(folder)
+    for record in records:
+        trials = [one for one in trials if any(one.get(name) != record.get(name) for name in _PLACE)] + [{**record}]
     _write(folder / TRIALS, trials)
     _write(folder / FILE, content)
-    for name in dict.fromkeys(search.method for search in found):
+    for name in dict.fromkeys(record["method"] for record in records):
         tuned_settings(folder, find_method(name))  # a sentence now, not when somebody uses it
 
 
-_PLACE = ("method", "task", "start")
+_PLACE = ("preset", "method", "task", "start")
 """What a record is about: a later search of the same replaces it."""
 
 

@@ -12,7 +12,7 @@ from g2d2.methods.base import Batch
 from g2d2.methods.diffusion import DiffusionMethod, DiffusionRun, DiffusionSettings
 from g2d2.methods.recording import Recorder
 from g2d2.methods.settings import free
-from g2d2.priors.base import Diffusion
+from g2d2.priors.base import Diffusion, network_passes
 
 _POWER = 7
 """Of the spacing of noise levels: their 7th roots are evenly spaced."""
@@ -78,8 +78,9 @@ class DAPS(DiffusionMethod[DAPSSettings, Diffusion]):
         return run.finish(x)
 
     def work(self, settings: DAPSSettings) -> tuple[float, ...]:
-        """Calls of the network, and of the operator's gradient."""
-        return settings.steps * settings.ode_steps, settings.steps * settings.iterations
+        """Passes through the network, and calls of the operator's gradient."""
+        passes = network_passes(settings.guidance)
+        return settings.steps * settings.ode_steps * passes, settings.steps * settings.iterations
 
     def trials(self, settings: DAPSSettings) -> list[DAPSSettings]:
         steps = min(2, settings.steps)

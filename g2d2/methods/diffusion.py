@@ -13,7 +13,7 @@ from g2d2.methods.base import Batch, Method, kind_name
 from g2d2.methods.recording import Recorder
 from g2d2.methods.settings import MethodSettings, free
 from g2d2.objective import misfit
-from g2d2.priors.base import Condition, Denoised, Diffusion, Latent, Prior, PriorFacts
+from g2d2.priors.base import Condition, Denoised, Diffusion, Latent, Prior, PriorFacts, network_passes
 from operators import InputError, Operator
 
 Clip = Literal["guess", "none"]
@@ -61,8 +61,8 @@ class DiffusionMethod(Method[S, P]):
             )
 
     def work(self, settings: S) -> tuple[float, ...]:
-        """Calls of the network."""
-        return (settings.steps,)
+        """Passes through the network."""
+        return (settings.steps * network_passes(settings.guidance),)
 
     def trials(self, settings: S) -> list[S]:
         return [settings.model_copy(update={"steps": min(2, settings.steps)})]

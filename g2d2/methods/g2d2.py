@@ -12,7 +12,7 @@ from g2d2.methods.base import Batch, Method
 from g2d2.methods.g2d2_settings import EXPERIMENTS, PRESETS, G2D2Settings
 from g2d2.methods.recording import Recorder
 from g2d2.methods.variational_step import VariationalStep
-from g2d2.priors.base import Discrete, Prior, PriorFacts
+from g2d2.priors.base import Discrete, Prior, PriorFacts, network_passes
 from g2d2.relaxation import embed, lookup
 from g2d2.sampling import TokenSampler, truncate_top_p
 from operators import Operator
@@ -87,9 +87,9 @@ class G2D2(Method[G2D2Settings, Discrete]):
             facts.check_prompt(prompt)
 
     def work(self, settings: G2D2Settings) -> tuple[float, ...]:
-        """Calls of the prior, and of the decoder."""
+        """Passes through the prior, and calls of the decoder."""
         calls = settings.samples * settings.steps
-        return calls, calls * settings.iterations
+        return calls * network_passes(settings.guidance), calls * settings.iterations
 
     def trials(self, settings: G2D2Settings) -> list[G2D2Settings]:
         steps = min(2, settings.steps)

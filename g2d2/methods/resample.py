@@ -15,7 +15,7 @@ from g2d2.methods.recording import Recorder
 from g2d2.methods.settings import free
 from g2d2.objective import misfit
 from g2d2.optimizers import RowOptimizer
-from g2d2.priors.base import Latent, Prior
+from g2d2.priors.base import Latent, Prior, network_passes
 
 
 class ReSampleSettings(DiffusionSettings):
@@ -84,12 +84,13 @@ class ReSample(DiffusionMethod[ReSampleSettings, Latent]):
         return run.finish(consistency.in_latents(z))
 
     def work(self, settings: ReSampleSettings) -> tuple[float, ...]:
-        """Calls of the network with gradients and without, of the operator, and of the decoder."""
+        """Passes through the network with gradients and without, calls of the operator, and of the decoder."""
+        passes = network_passes(settings.guidance)
         spaces = [hard_space(index, settings) for index in range(settings.steps)]
         pixels, latents = spaces.count("pixels"), spaces.count("latents")
         return (
-            settings.steps,
-            (pixels + latents) * settings.lookahead,
+            settings.steps * passes,
+            (pixels + latents) * settings.lookahead * passes,
             pixels * settings.pixel_iterations,
             (latents + 1) * settings.latent_iterations,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,6 +35,11 @@ class Prior:
         self.device = torch.device(device)
 
 
+def network_passes(guidance: float) -> int:
+    """How often a row runs through the network per call: with and without prompt, unless one has no weight."""
+    return (guidance != 0) + (guidance != 1)
+
+
 class GuidedPasses(NamedTuple):
     """How passes with a prompt, then those without, make up the rows of a batch."""
 
@@ -55,8 +60,8 @@ class Condition:
 
     @property
     def passes(self) -> Tensor:
-        """How often each row runs through the network per call: with and without prompt, unless one has no weight."""
-        return (self.guidance != 0).int() + (self.guidance != 1).int()  # (B,)
+        """Of each row, per call of the network."""
+        return torch.tensor([network_passes(scale) for scale in self.guidance.tolist()])  # (B,)
 
     @cached_property
     def guided(self) -> GuidedPasses:
@@ -174,6 +179,13 @@ class PriorFacts:
     """Tokens of each prompt, its start and its end included."""
     misfit: Callable[[str, float], str | None] | None = field(default=None, compare=False)
     """Why a prompt with a guidance scale is none that the prior takes, as a sentence's end; None: every text is."""
+    guided: Literal["every row", "prompted rows", "no row"] = "every row"
+    """What guidance changes: where it changes nothing, a row costs one pass whatever its scale."""
+
+    def scale(self, guidance: float, prompt: str) -> float:
+        """The guidance scale as it counts for a row of this prompt."""
+        idle = self.guided == "no row" or (self.guided == "prompted rows" and prompt == "")
+        return 1.0 if idle else guidance
 
     def takes(self, signal: str, x_shape: Sequence[int]) -> bool:
         """Whether x of this signal and shape is one that the prior makes."""

@@ -12,6 +12,8 @@ import torch
 
 from operators import InputError
 from operators.plurals import counted
+from pipelines.manifest import Manifest
+from pipelines.manifest.reading import Place
 from pipelines.plan.calibration import Estimate, estimate
 from pipelines.plan.cells import Cell, varied
 from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
@@ -22,9 +24,10 @@ from pipelines.plan.race_cost import typical_cost
 from pipelines.plan.race_course import Heat
 from pipelines.plan.race_items import largest_batch
 from pipelines.plan.readiness import check_solving
+from pipelines.plan.row_work import task_prompts
 from pipelines.plan.search_course import SearchCourse, search_course
 from pipelines.plan.shared_sources import shared_sources
-from pipelines.plan.sweep_spec import Resources, load_spec
+from pipelines.plan.sweep_spec import SweepSpec, load_spec
 from pipelines.storage.sweep_folder import SweepFolder
 
 EXAMPLE = "g2d2 plan examples/tour.yaml"
@@ -65,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     cost = estimate(spec, plan, ready.solvable) if trials else None
     names, races = varied(plan.cells), plan.races(spec)
     raced = largest_batch(races, len(spec.seeds)) if races else None
-    seconds = _away(plan.cells, bench, spec.resources, raced) if cost is None else cost.seconds
+    seconds = _away(spec, plan.cells, bench, ready.solvable, raced) if cost is None else cost.seconds
     shared = [] if spec.race is None else shared_sources(spec)
     warnings, done = [*ready.warnings, *shared], plan.items - sum(left.values())
     facts: dict[str, Any] = {
@@ -124,11 +127,16 @@ def _asked(args: argparse.Namespace) -> tuple[str | None, int, float | None]:
     return bench, args.devices or 1, price
 
 
-def _away(cells: Sequence[Cell], bench: str | None, resources: Resources, raced: int | None) -> ItemSeconds | None:
+def _away(
+    spec: SweepSpec, cells: Sequence[Cell], bench: str | None, solvable: Mapping[str, Place], raced: int | None
+) -> ItemSeconds | None:
     """What the asked figures say of devices that are not here."""
     if bench is None:
         return None
-    return paper_seconds(cells) if bench == PAPER else bench_seconds(cells, Path(bench), resources, raced)
+    if bench == PAPER:
+        return paper_seconds(cells)
+    prompts = task_prompts(Manifest.open(spec.manifest), solvable)
+    return bench_seconds(cells, Path(bench), spec.resources, prompts, raced)
 
 
 def _not_covered(cells: Sequence[Cell], seconds: ItemSeconds, left: Mapping[str, int], bench: str) -> list[str]:

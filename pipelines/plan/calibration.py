@@ -17,6 +17,7 @@ from pipelines.plan.cells import Cell
 from pipelines.plan.item_seconds import ItemSeconds, Range
 from pipelines.plan.planning import Plan
 from pipelines.plan.race_items import largest_batch
+from pipelines.plan.row_work import RowWork, task_prompts
 from pipelines.plan.sweep_spec import Resources, SweepSpec
 from pipelines.solve.provenance import processor
 
@@ -49,16 +50,17 @@ def estimate(spec: SweepSpec, plan: Plan, solvable: Mapping[str, Place]) -> Esti
     races = plan.races(spec)
     rows = min(rows, largest_batch(races, len(spec.seeds))) if races else rows
     manifest, seconds, peak = Manifest.open(spec.manifest), dict[str, Range](), 0
+    work = RowWork.of(plan.cells, task_prompts(manifest, solvable))
     groups: dict[Restorer, list[Cell]] = {}
     for cell in plan.cells:
         groups.setdefault((cell.prior, cell.method), []).append(cell)
     for (prior, name), cells in sorted(groups.items(), key=lambda group: group[0]):
         method = find_method(name)
-        trial = _Trial(manifest, method, _loaded(prior, plan.priors, resources, device, rows), device, rows)
+        trial = _Trial(manifest, method, _loaded(prior, plan.priors, resources, device, rows), device, rows, work)
         units, bytes_ = trial.unit_seconds(cells[0], solvable[cells[0].task])
         peak = max(peak, bytes_)
         for cell in cells:
-            rounds = np.array(units) @ np.array(method.work(_settings(method, cell))) / rows
+            rounds = np.array(units) @ np.array(work.units(method, cell, _settings(method, cell))) / rows
             seconds[cell.id] = (float(rounds.min()), float(np.median(rounds)), float(rounds.max()))
     name = torch.cuda.get_device_name() if device == "cuda" else processor()
     return Estimate(ItemSeconds(seconds, f"short trials in batches of {rows} on this {name}"), peak, device, rows)
@@ -89,11 +91,12 @@ class _Trial:
     prior: Any
     device: str
     rows: int
+    work: RowWork
 
     def unit_seconds(self, cell: Cell, place: Place) -> tuple[list[list[float]], int]:
         """Seconds of a batch per unit of work, by round, and the peak memory."""
         trials = self.method.trials(_settings(self.method, cell))
-        work = np.array([self.method.work(settings) for settings in trials])
+        work = np.array([self.work.units(self.method, cell, settings) for settings in trials])
         _, peak = self._run(trials[0], place)  # warms up and is not counted
         rounds, started = list[list[float]](), time.perf_counter()
         while len(rounds) < _ROUNDS and (len(rounds) < 2 or time.perf_counter() - started < _PATIENCE_SECONDS):

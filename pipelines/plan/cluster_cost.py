@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +14,7 @@ from operators import InputError, find_signal
 from operators.validation import validate
 from pipelines.plan.cells import Cell
 from pipelines.plan.item_seconds import ItemSeconds
+from pipelines.plan.row_work import RowWork
 from pipelines.plan.sweep_spec import Resources
 
 METHOD = "g2d2"
@@ -39,7 +40,8 @@ class _Row(BaseModel):
 
     way: str
     batch: int = Field(ge=1)
-    prior_seconds: float = Field(ge=0)
+    pass_seconds: float = Field(ge=0)
+    """Of a batch once through the prior; with guidance it goes through twice a step."""
     decoder_seconds: float = Field(ge=0)
     seconds_per_image: float = Field(gt=0)
     low: float = Field(ge=0)
@@ -60,23 +62,30 @@ def paper_seconds(cells: Sequence[Cell]) -> ItemSeconds:
     """By the decoder's calls: the paper's seconds are the most."""
     most = PAPER_SECONDS / PAPER_DECODER_CALLS
     ends = (most / LEAST_GAIN, (most / LEAST_GAIN + most) / 2, most)
-    works = _works(cells, "the paper's figures")
+    works = _works(cells, "the paper's figures", {})
     by_cell = {cell: tuple(decoder * end for end in ends) for cell, (_, decoder) in works.items()}
     source = "the paper's 194 s an image, one at a time on an A6000 or RTX 3090, at most; no GPU was measured"
     return ItemSeconds(by_cell, source)  # type: ignore[arg-type]
 
 
-def bench_seconds(cells: Sequence[Cell], bench: Path, resources: Resources, raced: int | None = None) -> ItemSeconds:
-    """By the calls of prior and decoder, in the way and the batch that the sweep has; a faster way is named.
+def bench_seconds(
+    cells: Sequence[Cell],
+    bench: Path,
+    resources: Resources,
+    prompts: Mapping[str, str] | None = None,
+    raced: int | None = None,
+) -> ItemSeconds:
+    """By the passes of the prior and the calls of the decoder, in the way and the batch that the sweep has.
 
-    `raced` are the rows that a race solves together at most.
+    A faster way is named. `prompts` are those that tasks have: without one, some priors need no second pass. `raced`
+    are the rows that a race solves together at most.
     """
     measured = read_bench(bench)
     row = _row_of(measured, resources, bench, raced)
     ends = [end / row.seconds_per_image for end in (row.low, row.seconds_per_image, row.high)]
     by_cell = {}
-    for cell, (prior, decoder) in _works(cells, f"the figures of {bench}").items():
-        about = (prior * row.prior_seconds + decoder * row.decoder_seconds) / row.batch
+    for cell, (passes, decoder) in _works(cells, f"the figures of {bench}", prompts or {}).items():
+        about = (passes * row.pass_seconds + decoder * row.decoder_seconds) / row.batch
         by_cell[cell] = tuple(about * end for end in ends)
     source = f"{bench}: {measured.shape} on {measured.device}, {row.way} in batches of {row.batch}, random weights"
     return ItemSeconds(by_cell, source + _advice(measured, row, resources, raced))  # type: ignore[arg-type]
@@ -132,10 +141,11 @@ def other_sizes(cells: Sequence[Cell], bench: Path | None) -> list[str]:
     ]
 
 
-def _works(cells: Sequence[Cell], where: str) -> dict[str, tuple[float, ...]]:
-    """Calls of prior and decoder of each cell that the figures cover."""
-    method = find_method(METHOD)
-    works = {cell.id: method.work(method.validated(cell.settings)) for cell in cells if cell.method == METHOD}
+def _works(cells: Sequence[Cell], where: str, prompts: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+    """Passes of the prior and calls of the decoder of each cell that the figures cover."""
+    method, own = find_method(METHOD), [cell for cell in cells if cell.method == METHOD]
+    work = RowWork.of(own, prompts)
+    works = {cell.id: work.units(method, cell, method.validated(cell.settings)) for cell in own}
     if not works:
         names = ", ".join(dict.fromkeys(cell.method for cell in cells))
         raise InputError(

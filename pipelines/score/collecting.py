@@ -23,7 +23,7 @@ from pipelines.score.scorings import Scoring
 from pipelines.storage import ParquetReader, readable
 from pipelines.storage.sweep_folder import SweepFolder
 
-_ROWS = 2**13
+_ROWS = 2**12
 """Rows that are read, joined and written together."""
 _LOOKS = 16
 
@@ -143,9 +143,11 @@ class CommittedScores:
             if sum(map(len, pending)) >= _ROWS:
                 yield pa.concat_tables(pending).combine_chunks()
                 pending = []
-                pa.default_memory_pool().release_unused()  # else it keeps what sixteen readers once needed
+                pa.default_memory_pool().release_unused()  # else it keeps what all readers once needed
         if pending:
             yield pa.concat_tables(pending).combine_chunks()
+        del pending  # what comes now, sorting all rows, needs most
+        pa.default_memory_pool().release_unused()
 
     def _by_shard(self) -> Iterator[pa.Table]:
         plain, whole = self._columns[self._own.id].schema, self.schema

@@ -14,6 +14,8 @@ from pipelines.schemas import LOAD_SCHEMA
 from pipelines.storage.sweep_folder import SweepFolder
 
 _SECONDS_BETWEEN_WRITES = 60.0
+_SAMPLES_IN_A_PART = 1000
+"""Of 700 bytes each while they wait; a sweep of a million items has 60 such parts."""
 _GIB = 2**30
 
 
@@ -22,11 +24,11 @@ class MachineLoad:
 
     def __init__(self, host: str, device: torch.device):
         self.host, self.device = host, device
-        self.before = _core_seconds()
+        self.before = core_seconds()
 
     def sample(self) -> dict[str, Any]:
         """The share of all cores since the last sample, and the memory in use now, of a GPU too."""
-        (idle, total), (idle_before, total_before) = _core_seconds(), self.before
+        (idle, total), (idle_before, total_before) = core_seconds(), self.before
         self.before, passed = (idle, total), total - total_before
         busy = 100 * (1 - (idle - idle_before) / passed) if passed > 0 else 0.0
         memory, gpu_percent, gpu_gib = psutil.virtual_memory(), None, None
@@ -42,7 +44,7 @@ class MachineLoad:
         }  # fmt: skip
 
 
-def _core_seconds() -> tuple[float, float]:
+def core_seconds() -> tuple[float, float]:
     """Of all cores since the machine started: idle, and in all; `psutil.cpu_percent` begins anew in every thread."""
     times = psutil.cpu_times()
     guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in `user` and `nice` already
@@ -50,10 +52,10 @@ def _core_seconds() -> tuple[float, float]:
 
 
 class LoadRecord:
-    """The samples of one run of a sweep, written now and then, and at its end."""
+    """The samples of one run of a sweep, written now and then, and at its end; what fills a part is let go of."""
 
     def __init__(self, folder: SweepFolder, run: str):
-        self.folder, self.name = folder, folder.load_name(run)
+        self.folder, self.run, self.part = folder, run, 0
         self.samples: list[dict[str, Any]] = []
         self.written = time.monotonic()
 
@@ -62,8 +64,11 @@ class LoadRecord:
         if sample is None:
             return
         self.samples.append(sample)
-        if time.monotonic() - self.written >= _SECONDS_BETWEEN_WRITES:
+        whole = len(self.samples) >= _SAMPLES_IN_A_PART
+        if whole or time.monotonic() - self.written >= _SECONDS_BETWEEN_WRITES:
             self.write()
+        if whole:  # written or not: a store that is away must not fill the memory
+            self.samples, self.part = [], self.part + 1
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -77,5 +82,6 @@ class LoadRecord:
         """Keep what there is; a store that is away has trouble enough to tell."""
         self.written = time.monotonic()
         if self.samples:
+            name = self.folder.load_name(self.run, self.part)
             with suppress(InputError):
-                self.folder.store.write_table(self.name, pa.Table.from_pylist(self.samples, schema=LOAD_SCHEMA))
+                self.folder.store.write_table(name, pa.Table.from_pylist(self.samples, schema=LOAD_SCHEMA))

@@ -15,6 +15,9 @@ Result = TypeVar("Result")
 class Store(ABC):
     """A folder or a bucket's prefix. It travels to workers as its URL alone; keys come from their environment."""
 
+    readers = 16
+    """Objects that are worth reading at once; each takes some megabytes meanwhile."""
+
     @abstractmethod
     def read_bytes(self, name: str) -> bytes:
         """The object whole; a MissingObjectError if there is none."""

@@ -31,6 +31,8 @@ _ADVICE = {
 class LocalStore(Store):
     """Objects are files below `root`; a new one is written beside its place and then moved there."""
 
+    readers = 4
+
     def __init__(self, root: str) -> None:
         self._root = Path(root)
 

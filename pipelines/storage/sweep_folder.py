@@ -23,7 +23,6 @@ TOP = (
     "attempts/", "load/", "report/", "mlflow.db", "mlartifacts/",
 )  # fmt: skip
 """All that commands write directly into an output; a database may have companions, as `mlflow.db-journal`."""
-_READ_AHEAD = 16
 
 Record = TypeVar("Record", bound=BaseModel)
 Read = TypeVar("Read")
@@ -116,8 +115,8 @@ class SweepFolder:
     def solved_name(self, shard: str) -> str:
         return f"solved/{shard}.parquet"
 
-    def load_name(self, run: str) -> str:
-        return f"load/{run}.parquet"
+    def load_name(self, run: str, part: int) -> str:
+        return f"load/{run}/{part}.parquet"
 
     def scores_name(self, scoring: str, shard: str) -> str:
         return f"scores/{scoring}/{shard}.parquet"
@@ -164,11 +163,11 @@ class SweepFolder:
 
     def read_many(self, shards: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
         """Each shard with what `read` gives for it, in order; some are read ahead, since a store answers slowly."""
-        with ThreadPoolExecutor(_READ_AHEAD) as pool:
+        with ThreadPoolExecutor(self.store.readers) as pool:
             ahead: deque[tuple[str, Future[Read]]] = deque()
             for shard in shards:
                 ahead.append((shard, pool.submit(read, shard)))
-                if len(ahead) > _READ_AHEAD:
+                if len(ahead) > self.store.readers:
                     name, table = ahead.popleft()
                     yield name, table.result()
             for name, table in ahead:

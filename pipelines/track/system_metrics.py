@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.schemas import LOAD_SCHEMA
 from pipelines.storage.sweep_folder import SweepFolder
@@ -28,20 +29,19 @@ def system_points(folder: SweepFolder) -> list[SystemPoint]:
     names = folder.store.list("load/")
     if not names:
         return []
-    rows = pa.concat_tables([folder.store.read_table(name, LOAD_SCHEMA.names) for name in names])
-    samples = rows.sort_by("time").to_pylist()
-    hosts = {host: f"node_{number}" for number, host in enumerate(dict.fromkeys(one["host"] for one in samples))}
-    return [
-        point
-        for host, node in hosts.items()
-        for value in _VALUES
-        for point in _series(f"system/{node}/{value}", value, [one for one in samples if one["host"] == host])
-    ]
+    rows = pa.concat_tables([folder.store.read_table(name, LOAD_SCHEMA.names) for name in names]).sort_by("time")
+    points = list[SystemPoint]()
+    for number, host in enumerate(pc.unique(rows["host"]).to_pylist()):
+        own = rows.filter(pc.equal(rows["host"], host))
+        for value in _VALUES:
+            points += _series(f"system/node_{number}/{value}", value, own)
+    return points
 
 
-def _series(name: str, value: str, samples: list[dict[str, float]]) -> Iterator[SystemPoint]:
-    known, stride = [one for one in samples if one[value] is not None], 1
+def _series(name: str, value: str, samples: pa.Table) -> Iterator[SystemPoint]:
+    known, stride = samples.select(["time", value]).filter(pc.is_valid(samples[value])), 1
     while len(known) > stride * _POINTS:
         stride *= 2
-    for step in range(0, len(known), stride):
-        yield SystemPoint(name, known[step][value], round(1000 * known[step]["time"]), step)
+    steps = range(0, len(known), stride)  # only these become Python objects
+    for step, point in zip(steps, known.take(pa.array(steps, pa.int64())).to_pylist(), strict=True):
+        yield SystemPoint(name, point[value], round(1000 * point["time"]), step)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from pipelines.tuning import TRIALS, find_best
 from tests.pipelines.sweep_cases import run, specification
 
 QUICK = {"steps": 4, "iterations": 3, "guidance": 1.0}
+TRIED = {"star": 4, "aps": 4, "markov": 2}
 APS = {"relaxation": "quantized-expectation", "remasking": "posterior-confidence"}
 
 
@@ -146,3 +148,76 @@ def test_a_damaged_file_of_trials_is_not_written_over(swept, prior, capsys):
     assert run("tune", swept, "--into", prior) == 2
     assert "is no list of searches" in capsys.readouterr().err
     assert not (prior / FILE).exists()
+
+
+def named(prior, name):
+    """A preset of the prior, and the record of its search."""
+    record = next(one for one in json.loads((prior / TRIALS).read_text()) if one.get("preset") == name)
+    return tuned_settings(prior, find_method("g2d2"), name), record
+
+
+def test_a_named_preset_is_the_best_of_all_arms_that_decodes_seldom_enough(swept, prior, capsys):
+    assert run("tune", swept, "--arms", "star", "--into", prior) == 0
+    assert run("tune", swept, "--as", "best", "--into", prior) == 0
+    assert run("tune", swept, "--as", "fast", "--most-calls", 10, "--into", prior) == 0
+    assert "4 of 10" in capsys.readouterr().out  # APS, of 3 steps of 3 iterations and the last image
+    method = find_method("g2d2")
+    for name, arms in (("best", ("star", "aps", "markov")), ("fast", ("aps",))):
+        preset, record = named(prior, name)
+        calls = {arm: {one["decoder_calls"] for one in record["trials"] if one["arm"] == arm} for arm in TRIED}
+        assert calls == {"star": {13}, "aps": {10}, "markov": {13}}
+        assert Counter(one["arm"] for one in record["trials"]) == TRIED
+        able = [one for one in record["trials"] if one["arm"] in arms]
+        best = max(able, key=lambda one: one["means"]["psnr"])
+        assert record["best"] == best["settings"]
+        found = preset.settings(method, record["task"], {})
+        assert found == method.settings(**best["settings"])
+        assert found == preset.settings(method, "a task of one's own", {})  # of a new preset: as the first winner
+    assert (
+        "best psnr of the 4 with at most 10 decoder calls of 10 settings of small on 3 measurements" in preset.found_by
+    )
+    assert tuned_settings(prior, method).settings(method, record["task"], {}).steps == 4  # what was tuned stays
+
+
+def test_a_named_preset_keeps_what_stands_under_its_name_for_other_tasks(swept, prior):
+    shared = QUICK | {"learning_rate": 7.0}
+    fast = {"found_by": "trying", "shared": shared, "tasks": {"other": [{"settings": {"gamma": 0.9}}]}}
+    (prior / FILE).write_text(json.dumps({"g2d2": {"found_by": "trying", "others": {"fast": fast}}}))
+    for _ in range(2):  # the same search takes its own place
+        assert run("tune", swept, "--as", "fast", "--arms", "star", "--into", prior) == 0
+        assert len(json.loads((prior / TRIALS).read_text())) == 1
+    content, method = json.loads((prior / FILE).read_text())["g2d2"], find_method("g2d2")
+    assert content["others"]["fast"]["shared"] == shared
+    assert content["others"]["fast"]["tasks"]["other"] == fast["tasks"]["other"]
+    preset, record = named(prior, "fast")
+    assert preset.settings(method, record["task"], {}) == method.settings(**record["best"])
+
+
+def test_several_sweeps_make_one_preset_where_they_have_the_same_measurements(swept, prior, small_manifest, tmp_path):
+    assert run("tune", swept, "--arms", "star", "--into", prior) == 0
+    assert run("tune", swept, swept, "--as", "best", "--into", prior) == 0
+    assert len(named(prior, "best")[1]["trials"]) == 2 * sum(TRIED.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--most-calls", 10], "as: several sweeps, or --most-calls, need the name of a preset; give --as."),
+        (
+            ["--as", "fast", "--most-calls", 9],
+            "most_calls: 9 is below what any setting has in gaussian_blur, 10 or more.",
+        ),
+        (["--as", "fast", "--near", "psnr", "--within", 1], "near: a preset by --as has one criterion"),
+        (["--as", "fast", "--arms", "wiener"], "arms: wiener has no prior to be tuned for here"),
+        (["--as", "fast", "--into", "nowhere"], "into: nowhere is no folder"),
+    ],
+)
+def test_what_can_be_no_named_preset_is_said(options, sentence, swept, capsys):
+    assert run("tune", swept, *options) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_named_preset_stands_beside_what_is_tuned(swept, prior, capsys):
+    assert run("tune", swept, "--as", "fast", "--into", prior) == 2
+    assert "nothing is tuned of g2d2" in capsys.readouterr().err
+    assert not (prior / TRIALS).exists()

@@ -71,9 +71,10 @@ class LatentDiffusion(Family):
         steps = len(shape.noise.alpha_bar)
         if has_text(folder):
             count = TokenCounter(folder, _load_component)
-            return PriorFacts(Latent, "image", shape.x_shape, steps, count.limit, count)
-        misfit = no_prompt if shape.labels is None else shape.labels.misfit
-        return PriorFacts(Latent, "image", shape.x_shape, steps, misfit=misfit)
+            return PriorFacts(Latent, "image", shape.x_shape, steps, count.limit, count, guided="prompted rows")
+        if shape.labels is None:
+            return PriorFacts(Latent, "image", shape.x_shape, steps, misfit=no_prompt, guided="no row")
+        return PriorFacts(Latent, "image", shape.x_shape, steps, misfit=shape.labels.misfit)
 
     def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Latent:
         from g2d2.priors.latent_diffusion.latent_components import load_latent_parts  # model libraries

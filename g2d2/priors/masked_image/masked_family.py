@@ -47,7 +47,7 @@ class MaskedImage(PipelineFamily):
         LAYOUT.require_files(folder)
         shape = read_shape(folder) if LAYOUT.pickled(folder) else check_folder(folder)
         count = TokenCounter(folder, _load_component)
-        return PriorFacts(Discrete, "image", shape.x_shape, NOMINAL_STEPS, count.limit, count)
+        return PriorFacts(Discrete, "image", shape.x_shape, NOMINAL_STEPS, count.limit, count, guided="prompted rows")
 
     def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Discrete:
         from g2d2.priors.masked_image.masked_components import load_masked_parts  # model libraries

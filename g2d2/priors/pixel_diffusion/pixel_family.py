@@ -113,8 +113,10 @@ class PixelDiffusion(Family):
             self.check_files(folder)
         shape, noise = parts.read()
         labels = _labels(folder, shape)
-        misfit = no_prompt if labels is None else labels.misfit
-        return PriorFacts(Diffusion, "image", shape.z_shape, len(noise.alpha_bar), misfit=misfit)
+        steps = len(noise.alpha_bar)
+        if labels is None:
+            return PriorFacts(Diffusion, "image", shape.z_shape, steps, misfit=no_prompt, guided="no row")
+        return PriorFacts(Diffusion, "image", shape.z_shape, steps, misfit=labels.misfit)
 
     def load(self, folder: Path, **form: Unpack[NetworkForm]) -> Diffusion:
         from diffusers import UNet2DModel  # model libraries

@@ -196,6 +196,14 @@ def test_work_counts_the_calls_that_are_made():
 
 
 @pytest.mark.parametrize("method", SHORT)
+def test_guidance_doubles_the_work_of_the_network_and_no_other(method):
+    chosen = find_method(method)
+    plain, guided = (chosen.work(settings_for(method, guidance=scale)) for scale in (1.0, 5.0))
+    passes = 2 if method == "resample" else 1
+    assert guided == (*(2 * calls for calls in plain[:passes]), *plain[passes:])
+
+
+@pytest.mark.parametrize("method", SHORT)
 def test_the_first_preset_is_the_papers_and_all_are_valid(method):
     chosen = find_method(method)
     assert next(iter(chosen.presets)) == "paper"

@@ -235,6 +235,14 @@ def test_the_reference_preset_runs_both_processes(prior, operator, y):
     assert (result.latent < 8).all()
 
 
+def test_work_counts_passes_as_they_are_taken(prior, operator, y):
+    """With a prompt and without one, unless one of both has no weight."""
+    for guidance, passes in ((0, 5), (1, 5), (5, 10)):
+        one = settings(guidance=guidance, **SHORT)
+        assert METHOD.work(one) == (passes, 35)
+        assert solve(prior, operator, y[:1], one, seeds=[0]).prior_calls.tolist() == [passes]
+
+
 def test_progress_is_told(prior, operator, y):
     calls = []
     one(prior, operator, y, 0, on_step=lambda done, total: calls.append((done, total)))

@@ -3,15 +3,17 @@
 import json
 
 import pytest
+import torch
 
 from bench import gpu_row
 from g2d2.methods.g2d2 import G2D2
-from operators import InputError
+from g2d2.priors import load_prior
+from operators import InputError, build_operator
 from pipelines.plan.cells import Cell
 from pipelines.plan.cluster_cost import bench_seconds, other_sizes, paper_seconds, parse_price, read_bench
 from pipelines.plan.sweep_spec import Resources
 
-ROW = {"way": "eager", "batch": 4, "prior_seconds": 0.2, "decoder_seconds": 0.1, "error": None}
+ROW = {"way": "eager", "batch": 4, "pass_seconds": 0.2, "decoder_seconds": 0.1, "error": None}
 BENCH = {
     "bench": "gpu",
     "shape": "ithq",
@@ -38,7 +40,7 @@ def test_a_measured_file_gives_seconds_by_calls_with_the_range_of_its_rounds(ben
     cells = [cell("long", steps=100, iterations=30), cell("short", steps=10, iterations=10)]
     seconds = bench_seconds(cells, bench, Resources(batch=4))
     low, about, high = seconds.total({"long": 10, "short": 3})
-    assert about == pytest.approx((10 * (100 * 0.2 + 3000 * 0.1) + 3 * (10 * 0.2 + 100 * 0.1)) / 4)
+    assert about == pytest.approx((10 * (200 * 0.2 + 3000 * 0.1) + 3 * (20 * 0.2 + 100 * 0.1)) / 4)
     assert (low / about, high / about) == pytest.approx((0.9, 1.25))
     assert "ithq on A100, eager in batches of 4" in seconds.source
 
@@ -49,9 +51,32 @@ def test_a_race_is_priced_in_batches_of_a_round_at_most(bench):
     assert "race.round x seeds: 4 would take 0.67 times as long" in seconds.source
 
 
+def passes_charged(bench, prior="cifar10", prompts=None, **settings):
+    """Of one row, from its seconds: a batch of four at 0.2 s a pass and 0.1 s a call of the decoder."""
+    seconds = bench_seconds([cell(prior=prior, **settings)], bench, Resources(batch=4), prompts).total({"id": 1})[1]
+    return (4 * seconds - settings["steps"] * settings["iterations"] * 0.1) / 0.2
+
+
+def test_guidance_is_charged_a_second_pass_and_its_absence_is_not(bench):
+    charged = {guidance: passes_charged(bench, steps=8, iterations=2, guidance=guidance) for guidance in (0, 1, 5)}
+    assert charged == pytest.approx({0: 8, 1: 8, 5: 16})
+
+
+@pytest.mark.parametrize("prior", ["cifar10", "cifar10-masked"])
+@pytest.mark.parametrize("prompt", ["", "a photo of a frog"])
+@pytest.mark.parametrize("guidance", [0, 1, 5])
+def test_passes_are_charged_as_the_solver_takes_them(bench, prior, prompt, guidance):
+    """Without a prompt a masked image model has nothing to be guided by, while VQ-Diffusion still takes both passes."""
+    settings = {"steps": 2, "iterations": 1, "guidance": guidance}
+    operator = build_operator("super_resolution", {"factor": 4}, x_shape=(3, 32, 32))
+    y = operator(torch.zeros(1, 3, 32, 32))
+    solution = G2D2().run(load_prior(prior), operator, y, G2D2().settings(**settings), prompts=prompt, seeds=[0])
+    assert passes_charged(bench, prior, {"task": prompt}, **settings) == pytest.approx(int(solution.prior_calls))
+
+
 def way(name, batch, seconds):
     return ROW | {"way": name, "batch": batch, "seconds_per_image": seconds, "low": seconds, "high": seconds} | {
-        "prior_seconds": 0.0, "decoder_seconds": seconds * batch / 3000,
+        "pass_seconds": 0.0, "decoder_seconds": seconds * batch / 3000,
     }  # fmt: skip
 
 

@@ -168,9 +168,9 @@ def test_the_command_counts_and_prices_a_plan(manifest, tiny_prior, tmp_path, ca
 
 
 def test_the_command_prices_devices_by_a_measured_file(manifest, tiny_prior, tmp_path, capsys):
-    """24 items of 4 calls of the prior and 12 of the decoder, four at a time."""
+    """24 items of 4 passes of the prior, at guidance 1, and 12 calls of the decoder, four at a time."""
     path = write_spec(tmp_path / "spec.yaml", specification(manifest, tiny_prior, tmp_path / "o"))
-    row = {"way": "eager", "batch": 4, "prior_seconds": 300.0, "decoder_seconds": 200.0, "error": None}
+    row = {"way": "eager", "batch": 4, "pass_seconds": 300.0, "decoder_seconds": 200.0, "error": None}
     rows = [row | {"seconds_per_image": 900.0, "low": 450.0, "high": 1800.0}]
     (tmp_path / "gpu.json").write_text(json.dumps({"bench": "gpu", "shape": "ithq", "device": "A100", "rows": rows}))
     asked = ["plan", path, "--price", "2.1/h", "--devices", 8, "--bench", tmp_path / "gpu.json"]

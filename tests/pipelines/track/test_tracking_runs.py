@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -563,7 +564,7 @@ def test_the_load_of_machines_is_the_sweeps_system_metrics(sweep):
             for host in ("second", "first")[at == 1 :]
         ]
         table = pa.Table.from_pylist(known, schema=LOAD_SCHEMA)
-        SweepFolder(sweep.url).store.write_table(f"load/{run}.parquet", table)
+        SweepFolder(sweep.url).store.write_table(f"load/{run}/0.parquet", table)
 
     def history_of(name):
         parent, children = runs_of(sweep, track_folder(sweep.url))
@@ -595,3 +596,20 @@ def test_a_long_series_is_thinned_so_that_a_longer_one_repeats_its_points(tmp_pa
     few, some, many = logged(3), logged(600), logged(3000)
     assert (len(few), len(some), len(many)) == (3, 300, 375)
     assert set(many[:75]) <= set(some)
+
+
+def test_a_series_takes_the_samples_of_all_parts_and_holds_few_of_them_as_objects(tmp_path):
+    folder, parts = SweepFolder(str(tmp_path)), []
+    for part in range(20):
+        times = [float(at) for at in range(part, 20_000, 20)]
+        known = {"time": times, "host": ["a"] * len(times), "memory_gib": times}
+        columns = [known.get(field.name, pa.nulls(len(times), field.type)) for field in LOAD_SCHEMA]
+        parts.append(f"load/run/{part}.parquet")
+        folder.store.write_table(parts[-1], pa.table(columns, schema=LOAD_SCHEMA))
+    system_points(folder)  # imports
+    tracemalloc.start()
+    points = system_points(folder)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [one.value for one in points] == [float(at) for at in range(0, 20_000, 64)]
+    assert peak < 50 * 20_000
