@@ -3,11 +3,8 @@
 import csv
 import io
 import json
-import math
 import re
-import tracemalloc
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,32 +14,13 @@ import pytest
 import yaml
 from PIL import Image
 
-from pipelines.schemas import LOAD_SCHEMA
 from pipelines.score.features import DISTANCES
-from pipelines.score.stored_sweep import StoredSweep
 from pipelines.storage.sweep_folder import SweepFolder
 from pipelines.track import TrackingError, sweep_run, track_folder
-from pipelines.track.charts import chart_states
 from pipelines.track.runs import Runs
-from pipelines.track.system_metrics import system_points
 from tests.pipelines.sweep_cases import run
+from tests.pipelines.track.logged_runs import artifact, mlflow_client, runs_of
 from tests.test_docs import ROOT
-
-
-def runs_of(sweep, tracked):
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
-    experiment = client.get_experiment_by_name("g2d2").experiment_id
-    runs = client.search_runs([experiment], max_results=1000)
-    parent = next(run for run in runs if run.info.run_id == tracked.parent_run_id)
-    children = {run.info.run_name: run for run in runs if run.info.run_id != tracked.parent_run_id}
-    assert len(children) == len(runs) - 1
-    return parent, children
-
-
-def artifact(run, name):
-    return Path(unquote(urlsplit(run.info.artifact_uri).path), name).read_bytes()
 
 
 def test_a_cell_is_a_run_with_its_settings_means_and_intervals(sweep):
@@ -158,142 +136,6 @@ def test_what_was_tuned_for_task_and_arm_stays_out_of_names(make_sweep):
     assert not {"gamma", "eta_kl"} & {word.partition("=")[0] for word in tags["settings"].split()}
 
 
-def test_a_saved_view_shows_the_cells_with_what_varies_and_the_means(sweep):
-    """In the form in which MLflow's page stores and reads its own."""
-    from mlflow import MlflowClient
-
-    tracked = track_folder(sweep.url)
-    client = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
-    experiment = client.get_experiment_by_name("g2d2")
-    (key,) = [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]
-    view = json.loads(experiment.tags[key])
-    state = json.loads(view["state"])
-    assert view["name"] == "tiny"
-    assert state["selectedColumns"][:4] == ["params.`task`", "params.`arm`", "params.`eta_kl`", "metrics.`psnr`"]
-    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`psnr`", False)
-    found = client.search_runs([experiment.experiment_id], state["searchFilter"])
-    assert sorted(run.info.run_name for run in found) == sorted(runs_of(sweep, tracked)[1])
-    assert f"viewStateShareKey={key.removeprefix('mlflow.sharedViewState.')}" in tracked.where()
-
-
-def test_the_charts_begin_with_quality_over_what_varies_task_by_task(make_sweep):
-    sweep = make_sweep(tasks=["sr4-32", "gaussian-deblur-32"])
-    tracked = track_folder(sweep.url)
-    _, children = runs_of(sweep, tracked)
-    from mlflow import MlflowClient
-
-    tags = MlflowClient(f"sqlite:///{sweep.url}/mlflow.db").get_experiment_by_name("g2d2").tags
-    state = json.loads(json.loads(next(v for k, v in tags.items() if k.startswith("mlflow.sharedView")))["state"])
-    assert [one["name"] for one in state["compareRunSections"]] == ["gaussian-deblur-32", "sr4-32"]
-    first = state["compareRunCharts"][0]
-    assert (first["displayName"], first["xaxis"]) == ("psnr over eta_kl", {"key": "eta_kl", "type": "PARAM"})
-    assert "compareRunsMode=CHART" in tracked.where()
-    for name, child in children.items():
-        own = name.partition(",")[0] + "/psnr"
-        assert child.data.metrics[own] == child.data.metrics["psnr"]
-        drawn = [
-            card["yaxis"]["key"] for card in state["compareRunCharts"] if card["yaxis"]["key"] in child.data.metrics
-        ]
-        assert drawn == [own, own.replace("psnr", "ssim")]  # what is drawn of other tasks, it lacks
-
-
-def charts_of(sweep):
-    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
-    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
-    return json.loads(json.loads(view)["state"])["compareRunCharts"]
-
-
-def test_every_arm_has_a_plane_of_its_own_cells(make_sweep):
-    """Cells of two arms lie at the same places of a plane, where the last would hide the first."""
-    sweep = make_sweep(cross={"gamma": [0.1, 0.3]})
-    _, children = runs_of(sweep, track_folder(sweep.url))
-    planes = [card for card in charts_of(sweep) if card["type"] == "CONTOUR"]
-    assert [card["displayName"] for card in planes[:2]] == [
-        "psnr of star over eta_kl and gamma", "psnr of markov over eta_kl and gamma",
-    ]  # fmt: skip
-    for card in planes:
-        drawn = [child for child in children.values() if card["zaxis"]["key"] in child.data.metrics]
-        places = {(child.data.params["eta_kl"], child.data.params["gamma"]) for child in drawn}
-        assert len(drawn) == len(places) == 4
-    star = children["sr4-32, star, eta_kl=0.001, gamma=0.3"].data.metrics
-    assert star["sr4-32/star/psnr"] == star["psnr"]
-    assert not [name for name in star if "markov" in name]
-
-
-def test_no_plane_is_drawn_where_further_settings_vary(make_sweep):
-    sweep = make_sweep(cross={"gamma": [0.1, 0.3], "learning_rate": [5.0, 10.0]}, process=["star"])
-    _, children = runs_of(sweep, track_folder(sweep.url))
-    assert {card["type"] for card in charts_of(sweep)} == {"SCATTER"}
-    assert not [name for child in children.values() for name in child.data.metrics if "/" in name]
-
-
-def test_planes_go_before_metrics_and_these_before_settings(make_sweep):
-    record = StoredSweep.read(SweepFolder(make_sweep(cross={"gamma": [0.1, 0.3]}).url)).record
-    *states, none = chart_states(record)
-    titles = [[card["displayName"] for card in state["compareRunCharts"]] for state in states]
-    left = [sorted(set(more) - set(fewer)) for more, fewer in pairwise([*titles, []])]
-    assert none == {}
-    assert left == [
-        ["ssim of markov over eta_kl and gamma"], ["ssim of star over eta_kl and gamma"],
-        ["psnr of markov over eta_kl and gamma"], ["psnr of star over eta_kl and gamma"],
-        ["ssim over gamma"], ["ssim over eta_kl"], ["psnr over gamma"], ["psnr over eta_kl"],
-    ]  # fmt: skip
-
-
-def test_runs_that_are_logged_get_what_charts_of_an_extended_grid_need(make_sweep, history):
-    sweep = make_sweep(process=["star"], cross={"gamma": [0.1, 0.3]})
-    first = runs_of(sweep, track_folder(sweep.url))[1]
-    assert not [name for child in first.values() for name in child.data.metrics if "/" in name]
-    sweep.process = ["star", "markov"]
-    assert track_folder(sweep.write().url).cells_logged == 4
-    _, children = runs_of(sweep, track_folder(sweep.url))
-    for name in first:
-        assert children[name].data.metrics["sr4-32/star/psnr"] == first[name].data.metrics["psnr"]
-    assert [key for _, key, *_ in history(sweep)["metrics"]].count("sr4-32/star/psnr") == 4
-
-
-# of 12 settings what a cell has, and what one other has of each
-SETTINGS = {
-    "eta_kl": (0.0003, 0.001), "gamma": (0.3, 0.1), "learning_rate": (10.0, 5.0), "lambda_kl": (2.0, 1.0),
-    "lambda_lr": (1.0, 0.5), "guidance": (5.0, 2.0), "temperature": (1.0, 0.5), "discrepancy": (0.0, 1.0),
-    "steps": (25, 50), "iterations": (30, 15), "memory_kept": (1.0, 0.5), "top_p": (1.0, 0.5),
-}  # fmt: skip
-
-
-def test_of_too_many_charts_those_that_fit_are_saved(make_sweep):
-    """Planes are left out first, then later metrics, in all tasks alike: MLflow refuses a longer tag."""
-    from mlflow.utils.validation import MAX_EXPERIMENT_TAG_VAL_LENGTH as MOST
-
-    tasks = ["sr4-32", "gaussian-deblur-32", "inpaint-box-32", "inpaint-random-32"]
-    first = {name: values[0] for name, values in SETTINGS.items()}
-    points = [first, *(first | {name: values[1]} for name, values in SETTINGS.items())]
-    sweep = make_sweep(tasks=tasks, points=points, sources=1, tracking={"panels": 0}, settings={})
-    tracked = track_folder(sweep.url)
-    assert tracked.cells_logged == 4 * 13
-    tags = mlflow_client(sweep).get_experiment_by_name("g2d2").tags
-    view = next(value for key, value in tags.items() if key.startswith("mlflow.sharedView"))
-    cards = json.loads(json.loads(view)["state"])["compareRunCharts"]
-    assert 0.8 * MOST < len(view) <= MOST
-    assert {card["type"] for card in cards} == {"SCATTER"}
-    drawn = {task: [card["displayName"] for card in cards if task in card["metricSectionId"]] for task in tasks}
-    assert len({tuple(titles) for titles in drawn.values()}) == 1
-    assert drawn["sr4-32"][0] == "psnr over eta_kl"
-
-
-def test_a_view_that_the_server_refuses_costs_nothing_else(sweep, monkeypatch, caplog):
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    def refuse(*args):
-        raise MlflowException("the tag is too long")
-
-    monkeypatch.setattr(MlflowClient, "set_experiment_tag", refuse)
-    tracked = track_folder(sweep.url)
-    assert tracked.cells_logged == 4
-    assert "no view of it is saved: MLflow at" in caplog.text
-    assert "viewStateShareKey" not in tracked.where()
-
-
 def test_a_long_description_keeps_its_links_and_says_what_it_leaves_out(sweep, monkeypatch):
     whole = sweep_run.best_table
 
@@ -308,20 +150,6 @@ def test_a_long_description_keeps_its_links_and_says_what_it_leaves_out(sweep, m
     left = int(re.search(r"\nand (\d+) more, in report.html\n", note)[1])
     assert note.count("| sr4-32 |") + left == 120
     assert all(f"/runs/{child.info.run_id}?" in note for child in children.values())
-
-
-def test_settings_over_orders_of_magnitude_are_drawn_by_their_logarithm(make_sweep):
-    sweep = make_sweep(eta_kl=[0.0003, 0.001])
-    first = runs_of(sweep, track_folder(sweep.url))[1]
-    assert not [name for run in first.values() for name in run.data.params if name.startswith("log10")]
-    sweep.eta_kl = [0.0003, 0.001, 0.01]
-    sweep.write()
-    tracked = track_folder(sweep.url)
-    _, children = runs_of(sweep, tracked)
-    for child in children.values():
-        assert float(child.data.params["log10 eta_kl"]) == pytest.approx(math.log10(float(child.data.params["eta_kl"])))
-    first_card = charts_of(sweep)[0]
-    assert (first_card["displayName"], first_card["xaxis"]["key"]) == ("psnr over eta_kl", "log10 eta_kl")
 
 
 def test_a_table_of_the_fixed_measurements_is_there_once_however_often_it_is_logged(sweep):
@@ -343,12 +171,6 @@ def test_a_table_of_the_fixed_measurements_is_there_once_however_often_it_is_log
     sweep.psnr = {(0.0003, "star", 0): 25.0}
     sweep.write()
     assert [row[2] for row in table()[1]["data"]] == [25.0, 22.0]
-
-
-def mlflow_client(sweep):
-    from mlflow import MlflowClient
-
-    return MlflowClient(f"sqlite:///{sweep.url}/mlflow.db")
 
 
 def test_metrics_say_on_which_data_and_of_which_prior_they_are(sweep):
@@ -554,62 +376,3 @@ def test_a_damaged_id_of_the_folder_is_named(content, sweep, capsys):
     error = capsys.readouterr().err
     assert f"{file}: it is damaged" in error
     assert error.count("\n") == 1
-
-
-def test_the_load_of_machines_is_the_sweeps_system_metrics(sweep):
-    def write(run, times):
-        known = [
-            {"time": at, "host": host, "cpu_percent": 10 * at, "memory_gib": 2.5}
-            for at in times
-            for host in ("second", "first")[at == 1 :]
-        ]
-        table = pa.Table.from_pylist(known, schema=LOAD_SCHEMA)
-        SweepFolder(sweep.url).store.write_table(f"load/{run}/0.parquet", table)
-
-    def history_of(name):
-        parent, children = runs_of(sweep, track_folder(sweep.url))
-        assert not [name for child in children.values() for name in child.data.metrics if name.startswith("system/")]
-        points = mlflow_client(sweep).get_metric_history(parent.info.run_id, name)
-        return [(one.step, one.timestamp, one.value) for one in points]
-
-    write("late", [3])
-    write("early", [1, 2])
-    known = [(0, 1000, 10.0), (1, 2000, 20.0), (2, 3000, 30.0)]
-    assert history_of("system/node_0/cpu_percent") == known
-    assert history_of("system/node_1/cpu_percent") == [(0, 2000, 20.0), (1, 3000, 30.0)]
-    assert history_of("system/node_0/gpu_percent") == []
-    sweep.psnr = {(0.0003, "star", 0): 25.0}
-    sweep.write()
-    write("later", [4])
-    assert history_of("system/node_0/cpu_percent") == [*known, (3, 4000, 40.0)]
-
-
-def test_a_long_series_is_thinned_so_that_a_longer_one_repeats_its_points(tmp_path):
-    folder = SweepFolder(str(tmp_path))
-
-    def logged(count):
-        known = [{"time": float(at), "host": "a", "memory_gib": 1.0} for at in range(count)]
-        folder.store.write_table("load/run.parquet", pa.Table.from_pylist(known, schema=LOAD_SCHEMA))
-        return system_points(folder)
-
-    assert system_points(folder) == []
-    few, some, many = logged(3), logged(600), logged(3000)
-    assert (len(few), len(some), len(many)) == (3, 300, 375)
-    assert set(many[:75]) <= set(some)
-
-
-def test_a_series_takes_the_samples_of_all_parts_and_holds_few_of_them_as_objects(tmp_path):
-    folder, parts = SweepFolder(str(tmp_path)), []
-    for part in range(20):
-        times = [float(at) for at in range(part, 20_000, 20)]
-        known = {"time": times, "host": ["a"] * len(times), "memory_gib": times}
-        columns = [known.get(field.name, pa.nulls(len(times), field.type)) for field in LOAD_SCHEMA]
-        parts.append(f"load/run/{part}.parquet")
-        folder.store.write_table(parts[-1], pa.table(columns, schema=LOAD_SCHEMA))
-    system_points(folder)  # imports
-    tracemalloc.start()
-    points = system_points(folder)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert [one.value for one in points] == [float(at) for at in range(0, 20_000, 64)]
-    assert peak < 50 * 20_000
