@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.errors import InputError
-from operators.skeleton.joint_names import FPS
+from operators.skeleton.joint_names import FPS, LONGEST
 from operators.validation import did_you_mean, shorten
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ def drawn_path(text: str, name: str, frames: int) -> tuple[Array, Array | None]:
     if speed > FASTEST:
         raise InputError(
             f"{name}: its path takes {speed:.3g} m/s in {frames} frames: at most {FASTEST:g} m/s can be run; give more "
-            "frames or a shorter path."
+            f"frames, of which a clip has {LONGEST} at most, or a shorter path."
         )
     return path, heights
 
@@ -142,6 +142,14 @@ def _shares(points: Array) -> Array:
     return shares
 
 
+def _number(row: list[str], place: int, point: str, column: str) -> float:
+    field = row[place] if place < len(row) else ""
+    try:
+        return float(field)
+    except ValueError:
+        raise InputError(f"{point}: its {column} is {field!r}, which is no number.") from None
+
+
 def _table(text: str, name: str) -> dict[str, Array]:
     try:
         lines = [row for row in csv.reader(text.splitlines()) if any(field.strip() for field in row)]
@@ -149,14 +157,15 @@ def _table(text: str, name: str) -> dict[str, Array]:
         raise InputError(f"{name}: it cannot be read as CSV: {error}.") from None
     header = [field.strip().lower() for field in lines[0]] if lines else []
     if not {"x", "z"} <= set(header):
-        raise InputError(f"{name}: its columns are {', '.join(header) or 'none'}: a path has x and z, and may have y.")
+        raise InputError(
+            f"{name}: its columns are {', '.join(header) or 'none'}: the first line names x and z, and may name y, with commas between."
+        )
     table: dict[str, Array] = {}
     for column in {"x", "y", "z"} & set(header):
         place = header.index(column)
-        try:
-            table[column] = np.array([float(row[place]) for row in lines[1:]])
-        except (ValueError, IndexError):
-            raise InputError(f"{name}: its column {column} holds something that is no number.") from None
+        table[column] = np.array(
+            [_number(row, place, f"{name}: point {n}", column) for n, row in enumerate(lines[1:], 1)]
+        )
         if not np.isfinite(table[column]).all():
             raise InputError(f"{name}: its column {column} has NaN or infinite values: every one must be finite.")
     return table

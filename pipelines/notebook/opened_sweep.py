@@ -120,7 +120,7 @@ class Sweep:
         """Every cell of its races: how far it came, by whom it was beaten, by how much and on what evidence."""
         race = self.stored.race
         if race is None:
-            raise InputError(f"race: {self.name} has none, or none that has begun; `race: safe` in a specification.")
+            raise InputError(f"{self.name}: no race has begun in it; a specification asks for one by `race: safe`.")
         labels = {cell.id: cell.label for cell in self.record.cells}
         runners = [one for heat in race.heats for one in by_stay(heat)]
         return Rows(runners, departures(race.heats, self.record), lambda one: race_row(*race.of_cell[one.cell], labels))
@@ -150,6 +150,9 @@ class Sweep:
     def measurements(self, task: str | None = None) -> list[str]:
         """Ids of the measurements of all tasks, or of one, by name."""
         cells = None if task is None else [cell.id for cell in self.record.of_task(task)]
+        if cells == []:
+            tasks = ", ".join(dict.fromkeys(cell.task for cell in self.record.cells))
+            raise InputError(f"task: {self.name} has no {task!r}; it has {tasks}.")
         return self.stored.scores.measurements(cells)
 
     def images(

@@ -103,7 +103,7 @@ def _heat(
     if pool < 1:
         raise InputError(
             f"race.confirm: {race.confirm} measurements are set aside of the {len(order)} of {task}, which leaves "
-            "none to race on; lower it."
+            "none to race on; set confirm lower, or take more measurements."
         )
     return Heat(task, arm, tuple(cells), order, pool, _rules(race, metrics, len(cells), pool), race.confirm == "rest")
 

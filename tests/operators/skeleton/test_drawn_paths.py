@@ -62,13 +62,13 @@ def test_a_csv_in_metres():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x,y\n0,0\n1,1\n", "its columns are x, y: a path has x and z"),
+        ("x,y\n0,0\n1,1\n", "its columns are x, y: the first line names x and z"),
         ("", "its columns are none"),
         ("x,z\n0,0\n", "at least two different points"),
         ("x,z\n1,1\n1,1\n", "at least two different points"),
         ("x,z\n0,0\nnan,1\n", "column x has NaN"),
-        ("x,z\n0,0\n1,there\n", "column z holds something that is no number"),
-        ("x,z\n0,0\n1\n", "column z holds something that is no number"),
+        ("x,z\n0,0\n1,there\n", "point 2: its z is 'there', which is no number"),
+        ("x,z\n0,0\n1\n", "point 2: its z is '', which is no number"),
         ("x,y,z\n0,1,0\n0,-0.5,4\n", "leaves the floor, with a height of -0.5 m"),
         ("x,y,z\n0,1,0\n0,7,4\n", "leaves the floor, with a height of 7 m"),
         ("x,z\n0,0\n0,900\n", "takes 180 m/s in 101 frames: at most 12 m/s"),

@@ -80,6 +80,8 @@ def test_cells_are_contrasted_by_label_and_by_id_as_point_by_point(sweep):
 
 
 def test_pictures_are_those_of_the_measurement_and_the_cells_with_their_scores(sweep):
+    with pytest.raises(InputError, match="task: tiny has no 'sr4'; it has gaussian-deblur-32, sr4-32"):
+        sweep.measurements("sr4")
     name = sweep.measurements("sr4-32")[2]
     pictures = sweep.images(name)
     assert [one.name for one in pictures][:2] == ["truth", "measurement"]
