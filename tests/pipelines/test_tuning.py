@@ -193,10 +193,21 @@ def test_a_named_preset_keeps_what_stands_under_its_name_for_other_tasks(swept, 
     assert preset.settings(method, record["task"], {}) == method.settings(**record["best"])
 
 
-def test_several_sweeps_make_one_preset_where_they_have_the_same_measurements(swept, prior, small_manifest, tmp_path):
+def test_several_sweeps_make_one_preset_where_they_have_the_same_measurements(
+    swept, prior, small_manifest, tiny_prior, tmp_path, capsys
+):
     assert run("tune", swept, "--arms", "star", "--into", prior) == 0
-    assert run("tune", swept, swept, "--as", "best", "--into", prior) == 0
-    assert len(named(prior, "best")[1]["trials"]) == 2 * sum(TRIED.values())
+    for limit in (3, 2):
+        values = arms(small_manifest, tiny_prior, tmp_path / f"{limit}", {"long": {"settings": QUICK | {"steps": 6}}})
+        values |= {"name": "longer", "select": {"skip": 2, "limit": limit}}
+        (tmp_path / f"{limit}.yaml").write_text(yaml.safe_dump(values))
+        assert run("sweep", tmp_path / f"{limit}.yaml") == 0
+    assert run("tune", swept, tmp_path / "3", "--as", "best", "--into", prior) == 0
+    record = named(prior, "best")[1]
+    assert Counter(one["arm"] for one in record["trials"]) == TRIED | {"long": 1}
+    assert "best psnr of 11 settings of small and longer on 3 measurements" in record["found_by"]
+    assert run("tune", swept, tmp_path / "2", "--as", "best", "--into", prior) == 2
+    assert "as: the sweeps have other measurements of gaussian_blur (star 3, long 2)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
