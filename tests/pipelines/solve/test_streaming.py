@@ -35,6 +35,24 @@ def test_a_dataset_has_the_settings_of_a_sweep_and_the_process_keeps_its_own(imp
     assert impatient.target_max_block_size == before
 
 
+def test_nothing_is_kept_of_a_block_that_went_through(local_ray, monkeypatch):
+    from pipelines.solve import streaming
+
+    kept = []
+
+    def count(self, executor):
+        statistics = [blocks for operator in executor._topology for blocks in operator.get_stats().values()]
+        kept.append((len(statistics), sum(map(len, statistics))))
+
+    monkeypatch.setattr(streaming._WithoutStatistics, "after_execution_succeeds", count)
+    dataset = streaming.one_row_blocks(pa.table({"shard": [str(place) for place in range(60)]}))
+    through = dataset.map_batches(lambda batch: batch, batch_size=1, batch_format="pyarrow")
+    assert len(list(streaming._run(through))) == 60
+    ((operators, blocks),) = kept
+    assert operators >= 1
+    assert blocks < 60
+
+
 @pytest.fixture
 def sweep(local_ray, small_manifest, tiny_prior, tmp_path):
     """Runs a sweep of one image by a solver in trouble."""
