@@ -157,8 +157,9 @@ def _table(text: str, name: str) -> dict[str, Array]:
         raise InputError(f"{name}: it cannot be read as CSV: {error}.") from None
     header = [field.strip().lower() for field in lines[0]] if lines else []
     if not {"x", "z"} <= set(header):
+        names = ", ".join(header) or "none"
         raise InputError(
-            f"{name}: its columns are {', '.join(header) or 'none'}: the first line names x and z, and may name y, with commas between."
+            f"{name}: its columns are {names}: the first line names x and z, and may name y, with commas between."
         )
     table: dict[str, Array] = {}
     for column in {"x", "y", "z"} & set(header):
