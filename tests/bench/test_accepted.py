@@ -47,10 +47,10 @@ def test_a_bench_without_result_is_named(tmp_path):
         accept(written(tmp_path), [*NAMES, "chaos"])
 
 
-def test_the_repository_s_own_is_of_all_benches_that_there_are():
+def test_the_repository_s_own_is_of_benches_that_there_are():
     accepted = read_accepted()
     if accepted is None:
         pytest.skip(f"no {ACCEPTED.name} in the repository yet")
     assert accepted.level == "normal"
-    assert set(accepted.benches) == set(SUITE)
+    assert accepted.benches.keys() <= set(SUITE)
     assert sum(one.seconds for one in accepted.benches.values()) < 60 * MOST_MINUTES
