@@ -30,12 +30,9 @@ _PLANNED = {
     "full": ((16, 100), (16, 10_000), (500, 10_000)),
 }
 """Pictures and cells."""
-_ENDED = {
-    "quick": ((10, 4),),
-    "normal": ((250, 4), (500, 20), (500, 200)),
-    "full": ((250, 4), (500, 20), (500, 200), (500, 2000)),
-}
-"""Likewise."""
+_TO_A_MILLION = ((500, 2), (500, 20), (500, 200), (500, 2000))
+_ENDED = {"quick": ((10, 4),), "normal": _TO_A_MILLION, "full": _TO_A_MILLION}
+"""Likewise, of as many pictures each: a bootstrap draws these, and its draws are no cost of an item."""
 
 
 @stands_for(
@@ -80,6 +77,7 @@ def main() -> None:
     parser.add_argument("pictures", type=int)
     parser.add_argument("cells", type=int)
     parser.add_argument("--folder", default="", help="where `write` leaves what `end` reads")
+    parser.add_argument("--shard", type=int, default=256, help="items of a shard of `sweep` and `plan`")
     given = parser.parse_args()
     started = time.perf_counter()
     if given.what == "write":
@@ -87,7 +85,7 @@ def main() -> None:
     elif given.what == "end":
         numbers = _end(Path(given.folder))
     else:
-        numbers = _sweep(given.pictures, given.cells, planned_only=given.what == "plan")
+        numbers = _sweep(given.pictures, given.cells, given.shard, planned_only=given.what == "plan")
     seconds = time.perf_counter() - started
     print(
         json.dumps(
@@ -96,7 +94,7 @@ def main() -> None:
     )
 
 
-def _sweep(pictures: int, cells: int, planned_only: bool) -> dict[str, Any]:
+def _sweep(pictures: int, cells: int, shard: int, planned_only: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="g2d2-bench-") as place:
         folder = Path(place)
         spec = specification(
@@ -104,7 +102,7 @@ def _sweep(pictures: int, cells: int, planned_only: bool) -> dict[str, Any]:
             build_manifest(folder, pictures),
             solver={"method": "bench.stand_in:Instant"},
             grid={"cross": {"eta_kl": {"log": (1e-5, 1e-1), "count": cells}}} if cells > 1 else {},
-            resources={"devices": 1, "cpus_per_device": 1, "batch": 256, "shard": 256},
+            resources={"devices": 1, "cpus_per_device": 1, "batch": shard, "shard": shard},
         )
         started, used = time.perf_counter(), time.process_time()
         plan = make_plan(spec, SweepFolder(spec.output))

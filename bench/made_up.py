@@ -25,10 +25,11 @@ _BESIDE = {
 
 def write_scores(place: Path, pictures: int, cells: int, shard: int = 256) -> Plan:
     """The plan of a sweep of star and Markov over so many cells, all of whose shards are scored."""
+    eta_kl = np.geomspace(1e-5, 1e-1, cells // 2).tolist()
     spec = specification(
         place,
         build_manifest(place, pictures),
-        grid={"cross": {"process": ["star", "markov"], "eta_kl": {"log": (1e-5, 1e-1), "count": cells // 2}}},
+        grid={"cross": {"process": ["star", "markov"], "eta_kl": eta_kl}},
         resources={"devices": 1, "cpus_per_device": 1, "batch": shard, "shard": shard},
     )
     folder, scoring = SweepFolder(spec.output), Scoring.of(spec.metrics or [])
