@@ -70,12 +70,15 @@ class Work:
                         if left.pop(line["shard"], None) is not None:
                             bar.update(line["rows"])
                         self._committed(line)
-                        if watcher is None or line.get("skipped") or not watcher.scored(line["shard"]):
+                        if watcher is None:
                             continue
-                        bar.note(watcher.words())
-                        for name in [name for name in left if part is to_solve and not watcher.wants(name)]:
-                            bar.drop(left.pop(name).count)
-                        if not left:
+                        if not line.get("skipped") and watcher.scored(line["shard"]):
+                            bar.note(watcher.words())
+                            for name in [name for name in left if part is to_solve and not watcher.wants(name)]:
+                                bar.drop(left.pop(name).count)
+                        if (
+                            not left
+                        ):  # what is not wanted is given to nobody, so that the lines do not end by themselves
                             break
         forget(self.folder)
 

@@ -28,6 +28,41 @@ def nobody_waits(*_):
     yield lambda: None
 
 
+class Waiting(Work):
+    """Work whose lines never end by themselves: what nobody wants is given to no device."""
+
+    def _stages(self, to_solve, to_score, run, watcher):
+        return [(to_solve, self._lines(to_solve))]
+
+    def _lines(self, shards):
+        for shard in shards:
+            yield {"shard": shard.name, "rows": shard.count, "messages": []}
+        raise AssertionError("it waits for another shard, and there is none to come")
+
+
+class Undisturbed:
+    """Watches work that decides nothing more: all of it is wanted."""
+
+    def scored(self, shard):
+        return False
+
+    def wants(self, shard):
+        return True
+
+    def words(self):
+        return ""
+
+
+def test_work_ends_with_the_last_shard_that_is_wanted_though_it_decides_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(working, "patience", nobody_waits)
+    folder = SweepFolder(str(tmp_path)).remembering()
+    scorer = SimpleNamespace(scoring=SimpleNamespace(id="s"), written=lambda shard: folder.scores_name("s", shard))
+    plan = [Shard(f"{number:032x}", 16 * number, 16) for number in range(3)]
+    assert not folder.solved_shards() | folder.scored_shards("s")
+    Waiting(None, folder, None, scorer).run(plan, Undisturbed())
+    assert folder.scored_shards("s") == {shard.name for shard in plan}
+
+
 def held(place, shards):
     """Bytes at the peak of a run over so many shards, beyond the plan's own."""
     folder = SweepFolder(str(place)).remembering()
