@@ -365,7 +365,7 @@ def test_python_and_mlflow_have_the_race_as_rows(raced):
 
 
 def test_a_sweep_without_a_race_has_none_to_show(grid):
-    with pytest.raises(InputError, match="race: grid has none"):
+    with pytest.raises(InputError, match="grid: no race has begun in it"):
         Sweep(grid).race()
 
 
